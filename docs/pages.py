@@ -115,7 +115,9 @@ left out.
 [Individual tests](docs/evidence.md#scores-of-unseen-sources) vary widely, from 1.19x and 88% in
 range to 1.39x and 65%. In the last one, the median error is 1.19x and 76% are in range.
 - The {aside:,} measurements in the first row were never used to fit speeds. However, {late} of them
-were used to fit the widths of the ranges, so the {aside_share:.0f}% is optimistic.
+were used to fit the widths of the ranges, so the {aside_share:.0f}% is optimistic. {dropped} others
+of these sources are [excluded](docs/evidence.md#when-a-measurement-is-excluded), though some of them
+count in the blind tests.
 - {faster} faster than the hardware bound.
 - {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). The parameters of
 their engines are fitted to these {seen} measurements, so errors on other SRAM machines are probably
@@ -487,6 +489,10 @@ def _scores(groups: Sequence[Any]) -> dict[str, float]:
         "host_median": on_host.median_factor,
         "aside": aside.count,
         "late": sum(evidence().is_awaiting(point) for point in evidence().points),
+        "dropped": sum(
+            evidence().is_held_out(point) and point.id in evidence().suspect
+            for point in evidence().points
+        ),
         "aside_sources": aside.sources,
         "aside_median": aside.median_factor,
         "aside_most": aside.p90_factor,

@@ -107,6 +107,7 @@ def test_the_hook_runs(repository, environment, wrong):
     assert ("did you mean 'vendor'" in ran.stdout) == wrong
 
 
+@pytest.mark.thorough
 def test_a_broken_file_of_ours_is_not_left_out(repository, environment):
     """What could be read of it is enough to know."""
     (repository / "broken.yaml").write_text("id: broken\nmemory: [\nname: x\n")

@@ -133,6 +133,7 @@ def test_a_crash_is_found_and_reported_in_as_few_words_as_show_it(monkeypatch):
     assert len(summary(broken, 15).splitlines()[-1].split()) <= 4  # fastcalc, command, --format, x
 
 
+@pytest.mark.thorough
 def test_a_case_that_waits_for_ever_is_ended(monkeypatch):
     monkeypatch.setattr(running, "main", waiting)
     monkeypatch.setattr(running, "IDLE", 0.3)

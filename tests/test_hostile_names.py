@@ -255,6 +255,7 @@ def test_data_is_written_as_it_is(tmp_path, capfdbinary):
     assert capfdbinary.readouterr().out == ANY_LETTERS.encode()
 
 
+@pytest.mark.thorough
 def test_an_engine_is_fitted_on_a_file_of_any_name(tmp_path, fastcalc):
     folder = tmp_path / "a"
     folder.mkdir()
@@ -289,6 +290,7 @@ WHERE = {
 """Shipped files, and where each has a name: a mapping has one as a key."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", sweep(WHERE, lambda kind: kind == "claims"))
 def test_names_in_files_hold_no_controls(tmp_path, fastcalc, kind):
     """The fault stands where the name does, and whatever a shell or a terminal reads is refused."""

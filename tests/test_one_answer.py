@@ -212,6 +212,7 @@ def test_where_they_choose_they_agree(asked):
     compare_until(REQUESTS * 2 // 5, has_answer)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ranks", [("--tp", 1), ("--dp", 1), ("--tp", 1, "--ep", 1, "--dp", 1)])
 @pytest.mark.parametrize("chip", ["wse-3", "groq-lpu"])
 def test_one_rank_of_a_layer_asks_nothing_of_chips_that_have_no_other(chip, ranks, asked):

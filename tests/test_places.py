@@ -183,6 +183,7 @@ def refusals(cases: int, folder: Path, seed: int = 11) -> list[tuple[str, str, s
     return found
 
 
+@pytest.mark.thorough
 def test_every_refusal_names_the_file_the_line_and_the_column(tmp_path):
     found = refusals(CASES, tmp_path)
     assert len(found) > CASES / 3

@@ -143,6 +143,7 @@ def cells_of(row):
     return len(re.sub(r"\\.", "", row.strip()).strip("|").split("|"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "format_"), sweep(CASES, lambda name, _: name == "fastmode"))
 def test_hostile_names_do_nothing(name, format_, bad, fastcalc):
     ran = fastcalc(*asked(name, bad), "--format", format_)

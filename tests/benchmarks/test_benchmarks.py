@@ -111,6 +111,7 @@ def known(key):
     return batch, point
 
 
+@pytest.mark.thorough
 def test_saturated_load_asks_for_the_best_batch_of_a_rank(tmp_path):
     # evidence/measured.csv: tp 1, ep 4, dp 4, 3,000 requests of 1,024 in and 1,024 out, nvfp4
     question = job_of(*known("trtllm12-001"), tmp_path).question

@@ -28,6 +28,7 @@ def judged():
     return validate(points, Catalogue()).predictions
 
 
+@pytest.mark.thorough
 def test_a_wider_range_is_wider_on_both_sides_of_the_expected_value():
     one = next(one for one in judged() if one.low and one.high)
     wider = judge.wider(one)

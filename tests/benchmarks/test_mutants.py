@@ -176,6 +176,7 @@ def test_a_mutant_is_killed_where_a_test_fails(tree, change, tests, word, by, mo
     assert (tree / "small/sums.py").read_text() == before
 
 
+@pytest.mark.thorough
 def test_tests_that_are_not_there_say_nothing(tree):
     mutant = mutants_of(tree, "small/sums.py")[0]
     with pytest.raises(NoVerdictError, match="exit code 5"):

@@ -35,6 +35,7 @@ def own(tmp_path):
     return write
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_a_child_that_only_extends_has_every_field_of_its_parent(own, catalogue, kind):
     """Each field of each shipped file; a new field of a schema is inherited without more."""
@@ -87,6 +88,7 @@ def test_a_source_of_the_same_name_is_another_one(own):
     assert titles == {"bandwidth_fraction": "Old log", "compute_fraction": "New log"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "engine", sweep(names("engines"), lambda engine: engine not in ("vllm", "cerebras"))
 )
@@ -145,6 +147,7 @@ def test_a_fault_of_the_parent_is_placed_in_its_own_file(own, tmp_path):
         extended.engine("mine")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", sweep(SCHEMAS, lambda kind: kind != "engines"))
 def test_a_chain_has_a_longest_length(own, kind):
     parent = {"hardware": "wse-3", "models": "llama-3.1-8b", "engines": "vllm"}[kind]

@@ -253,6 +253,7 @@ def test_a_price_of_another_chip_is_marked(tmp_path, fastcalc):
     assert given["records"][0]["low_confidence"] == []
 
 
+@pytest.mark.thorough
 def test_a_plan_marks_its_bill(fastcalc):
     ran = fastcalc("plan", *SMALL, "--on", "gaudi-3", "--rate", "2/s")
     # Eight chips for 730 hours at 7.50.
@@ -277,6 +278,7 @@ def test_options_of_a_decision_mark_amounts_of_uncertain_chips(fastcalc):
     assert document["assumptions"]["prices"]["gaudi-3"]["usd_per_chip_hour"] == 7.5
 
 
+@pytest.mark.thorough
 def test_prices_of_kinds_stand_in_one_parquet_file(tmp_path, fastcalc):
     """One chip has a region and no commitment, the other a commitment and no region."""
     parquet = pytest.importorskip("pyarrow.parquet")

@@ -39,6 +39,7 @@ def test_refusals(text):
         parse_quantity(text, "size")
 
 
+@pytest.mark.thorough
 @given(st.floats(1e-3, 1e6), st.sampled_from([(d, u) for d, table in UNITS.items() for u in table]))
 def test_every_unit_scales(value, place):
     dimension, unit = place

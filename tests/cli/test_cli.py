@@ -140,6 +140,7 @@ def test_notes_of_records_go_to_standard_error(fastcalc):
     assert "is not published" not in ran.out.splitlines()[0]
 
 
+@pytest.mark.thorough
 def test_output_is_the_same_every_time(fastcalc):
     for format_ in ("table", "json", "csv"):
         first = fastcalc("compare", "--format", format_).out
@@ -224,6 +225,7 @@ def test_the_first_sentence_of_other_comparisons(fastcalc, tmp_path, words_, sta
     assert not more or "undetermined)" in page.partition(".")[0] + page.partition(";")[0]
 
 
+@pytest.mark.thorough
 def test_fit_says_where_and_exits_1_when_nothing_fits(fastcalc):
     ran = fastcalc("fit", "deepseek-r1", "--on", "h100-sxm,h200-sxm,wse-3", "--format", "json")
     assert ran.code == 0
@@ -243,6 +245,7 @@ def test_show_model_holds_what_scripts_ask_for(fastcalc):
     assert shown["layers"] == 80
 
 
+@pytest.mark.thorough
 def test_lists_and_comparisons_flag_what_is_not_a_read_fact(fastcalc):
     listed = words(fastcalc("list", "models").out)
     assert "Hypothetical: dense-20b, dense-40b, frontier-1t, frontier-5t, spark-120b" in listed
@@ -286,6 +289,7 @@ def test_show_says_what_a_chip_lacks_and_what_that_costs(fastcalc):
     assert "- without" not in words(fastcalc("show", "h100-sxm").out)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["hardware", "models", "engines"])
 def test_lists(fastcalc, kind):
     assert fastcalc("list", kind).code == 0
@@ -502,6 +506,7 @@ def test_a_file_is_written_whole_or_not_at_all(fastcalc, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["speeds.csv"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "asked",
     ["compare", "fit", "list engines", "show b200", "diff b200 b300", "new model x", "decide"],
@@ -617,6 +622,7 @@ def test_the_next_command_repeats_what_is_said_of_memory(command, next_command, 
     assert all(f"--{one}" in words(ran.out) for one in memory.removeprefix("--").split(" --"))
 
 
+@pytest.mark.thorough
 def test_the_next_command_repeats_what_was_asked(fastcalc):
     asked = "--prompt 2000 --batch 4,9 --kv fp8 --tp 8 --set cores=132"
     out = fastcalc("compare", "llama-3.1-8b", "--on", "h100-sxm", *asked.split()).out
@@ -693,6 +699,7 @@ def test_flags_refuse_a_format_that_the_command_does_not_write():
         ShowEntry(name="h100-sxm", format="csv")
 
 
+@pytest.mark.thorough
 def test_help_and_version_and_nothing_at_all():
     for args in (["--help"], []):
         ran = fresh(*args)
@@ -714,6 +721,7 @@ def test_a_reader_that_stops_early_sees_no_traceback(asked):
     assert "BrokenPipe" not in ran.stderr
 
 
+@pytest.mark.thorough
 def test_no_colour_in_a_pipe():
     assert "\x1b" not in fresh("compare").stdout
 

@@ -215,6 +215,7 @@ def test_the_last_of_several_draft_models_counts():
     assert notes == []
 
 
+@pytest.mark.thorough
 @every("stated", ["0.7x5", "2.5", "2.5/5", "none,0.6x5"])
 @every("is_first", [True, False])
 def test_an_acceptance_rate_of_the_user_replaces_the_assumed_one(stated, is_first):
@@ -385,6 +386,7 @@ def test_a_release_without_graphs_stays_one():
 
 
 # docs/multimodal.md of ggml-org/llama.cpp; gemma-3-27b has an encoder, Qwen3 has none.
+@pytest.mark.thorough
 @every(
     "flags,loads",
     [
@@ -404,6 +406,7 @@ def test_a_repository_has_its_projector(flags, loads):
 
 # vLLM 0.33, vllm/config/compilation.py; SGLang 0.5.23, memory_hook.py: 512 + 2 x 8 MiB,
 # and with replicas of attention 3 MiB for each sequence, or 4.5 for more than 300.
+@pytest.mark.thorough
 @every(
     "flags,words",
     [
@@ -576,6 +579,7 @@ def test_ranks_of_each_copy_of_attention(typed, tp):
     assert "--enable-dp-attention" not in words
 
 
+@pytest.mark.thorough
 @every(
     "command,words",
     [
@@ -622,6 +626,7 @@ def test_a_command_of_a_server_stands_after_an_equals_sign_as_well():
     assert translated(["fit", f"--server={command}"]) == translated(["fit", "--server", command])
 
 
+@pytest.mark.thorough
 @every(
     "command,length",
     [
@@ -808,6 +813,7 @@ def test_overrides_are_a_pattern_and_a_buffer(override):
 
 
 # README of llama.cpp's server: --cache-type-k and --cache-type-v, both f16 by default.
+@pytest.mark.thorough
 @every(
     "model,flags,kv",
     [

@@ -37,6 +37,7 @@ def test_two_examples_are_shown(name, capsys, monkeypatch):
     assert all(len(line) <= 80 for line in shown)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("example", sweep(EXAMPLES, is_slow))
 def test_an_example_runs_and_so_does_what_it_leads_to(example, folder, capsys, monkeypatch):
     """A command after ``next:`` is one further on, or the same which does not lead back."""

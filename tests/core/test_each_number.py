@@ -140,6 +140,7 @@ def assert_never_slower(scenario: Scenario, betters: Iterator[tuple[Path, Scenar
                 assert slower <= 1 + TINY, (path, name, old, new)
 
 
+@pytest.mark.thorough
 @strategies.examples(12)
 @given(scenarios(), st.floats(1.01, 10.0))
 def test_no_number_of_a_chip_slows_it_when_it_gets_better(scenario, factor):
@@ -153,6 +154,7 @@ def test_no_number_of_a_chip_slows_it_when_it_gets_better(scenario, factor):
     assert_never_slower(scenario, betters())
 
 
+@pytest.mark.thorough
 @strategies.examples(12)
 @given(scenarios(), st.floats(1.01, 10.0))
 def test_no_number_of_an_engine_slows_it_when_it_gets_better(scenario, factor):
@@ -280,6 +282,7 @@ HOSTS = ["ddr5-2ch", "epyc-9005-12ch", "grace-480gb"]
 ENDS = ("low", "speed", "high", "bound")
 
 
+@pytest.mark.thorough
 @strategies.examples(15)
 @given(catalogue_scenarios(with_host=True), st.floats(1.05, 5.0))
 def test_no_number_of_a_chip_with_a_host_lowers_an_end_of_a_range(scenario, factor):
@@ -309,6 +312,7 @@ def larger(model: Model, size: str, times: float) -> Model | None:
     return model.model_copy(update={"blocks": blocks})
 
 
+@pytest.mark.thorough
 @strategies.examples(15)
 @given(
     catalogue_scenarios(),

@@ -80,6 +80,7 @@ LEFT_OUT = [
 ]
 
 
+@pytest.mark.thorough
 @examples(40)
 @given(
     st.sampled_from(chips()),

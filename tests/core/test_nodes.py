@@ -105,6 +105,7 @@ def test_terms_are_those_of_an_offer_and_of_no_other():
     assert Pricing(offer="survey").per_chip_hour(chips.hardware("mi300x")) == 1.99
 
 
+@pytest.mark.thorough
 def test_ways_to_pay_stand_side_by_side(fastcalc):
     """Eight chips for 730 hours at 2.95, 0.8015 and 2.72; 2.72 of 2.95 is 92%."""
     command = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "1/s")

@@ -76,6 +76,7 @@ def test_copied_attention_is_answered_with_how_to_write_it():
         fastcalc.compare("deepseek-r1", on="h200-sxm", chips=8, tp=8, dp=8, engine="sglang")
 
 
+@pytest.mark.thorough
 def test_llama_cpp_multiplies_on_a_host_whose_cores_nobody_states():
     """36.7 tok/s measured with an RTX 2080, 102 GB/s of DDR4 and experts on the host (llmfit 755).
 

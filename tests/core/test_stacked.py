@@ -98,6 +98,7 @@ def scenario_of(chip, model, traffic, weights=None, engine=None, memory=OWN_MEMO
     return Scenario(hardware, entry, run_by, (1,), traffic, weights=weights, memory=memory)
 
 
+@pytest.mark.thorough
 @strategies.examples(10)
 @given(
     st.lists(
@@ -122,6 +123,7 @@ def test_random_deployments_are_the_same_together_and_alone(entries, batches, dr
     assert_alike(evaluations)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("drafts", DRAFTS)
 @pytest.mark.parametrize("model", ["llama-3.1-70b", "deepseek-r1", "qwen3-next-80b-a3b"])
 def test_shipped_deployments_share_stacks(model, drafts):

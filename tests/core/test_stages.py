@@ -125,6 +125,7 @@ def most_sequences(before: Placement, after: Placement) -> int:
     return int(replace(before, layout=layout).max_batch)
 
 
+@pytest.mark.thorough
 @strategies.examples(15)
 @given(grown_models(), strategies.hardware(), strategies.engines(), traffics, strategies.dice)
 def test_one_more_layer_never_makes_anything_better(pair, chip, engine, traffic, roll):
@@ -162,6 +163,7 @@ with_a_host = given(
 )
 
 
+@pytest.mark.thorough
 @strategies.examples(15)
 @with_a_host
 def test_nor_where_a_host_holds_a_part(pair, chip, host, engine, traffic, roll):
@@ -181,6 +183,7 @@ def test_nor_where_a_host_holds_a_part(pair, chip, host, engine, traffic, roll):
 ON_HOST = tuple((kind, "host" if kind == "embedding" else "M") for kind in KINDS_OF_BYTES)
 
 
+@pytest.mark.thorough
 @strategies.examples(15)
 @with_a_host
 def test_nor_where_bytes_go_where_requests_are_served_fastest(

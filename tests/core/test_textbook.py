@@ -72,6 +72,7 @@ def test_it_is_the_step_of_an_engine_of_those_shares(chip, model, shares, tp, lu
         assert alone == pytest.approx(float(expected_step(work, free, shares).seconds))
 
 
+@pytest.mark.thorough
 @examples(40)
 @given(chips, models(), software(), dice)
 def test_claims_take_it(chip, model, shares, luck):

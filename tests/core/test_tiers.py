@@ -556,6 +556,7 @@ def test_a_faster_or_larger_part_never_slows_what_bytes_are_placed_for(request, 
         assert np.all(after.bound >= found.bound * (1 - TINY)), name
 
 
+@pytest.mark.thorough
 @strategies.examples(15)
 @given(requests())
 def test_nothing_beats_the_bound(request):
@@ -612,6 +613,7 @@ def test_a_faster_host_serves_more_where_it_may_take_what_prompts_need(catalogue
     assert served["decode"][1] < served["served"][0] < served["served"][1]
 
 
+@pytest.mark.thorough
 @strategies.examples(15)
 @given(requests(), hosts())
 def test_adding_a_host_never_slows_what_fitted_without_it(request, added):
@@ -930,6 +932,7 @@ def test_cores_that_multiply_longer_than_they_read_say_both():
     assert float(np.sum(cores.seconds)) == pytest.approx(0.320, rel=1e-3)
 
 
+@pytest.mark.thorough
 def test_a_faster_link_never_slows_a_prompt_that_changes_its_way():
     """1,000 tokens by 8 billion weights of 16 GB: 16 TFLOP, 3.2 s in place at 5 TFLOP/s.
 

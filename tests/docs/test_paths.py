@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import fastcalc
 from tests.helpers import ROOT, every
 
@@ -65,6 +67,7 @@ def test_every_module_that_a_page_names_by_its_path_exists(page):
     assert [one for one in named if not exists(one, page) and one not in OF_OTHER_PROJECTS] == []
 
 
+@pytest.mark.thorough
 @every("page", [*MAPS, *SCRIPTS, *PAGES, *SOURCES])
 def test_every_module_that_is_named_with_dots_exists(page):
     named = MODULE.findall(page.read_text())

@@ -27,6 +27,7 @@ MS = (8, "tpot_s", 7.9)
 S = (32, "tpot_s", 0.0095)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("reading", ["validate", "diagnose", "like", "calibrate"])
 def test_a_row_in_milliseconds_is_skipped_with_the_question(
     reading, runs, capsys, monkeypatch, tmp_path

@@ -150,6 +150,7 @@ def test_a_static_batch_beyond_memory_runs_in_waves():
             assert found.expected == pytest.approx(static(batch // waves).expected, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_blocks_predict_what_all_at_once_does(monkeypatch):
     """Points of unknown chips hold the longest of all alike, wherever their block ends."""
     points = [
@@ -319,6 +320,7 @@ def test_an_outlier_does_not_carry_the_fit():
     assert fit.after.median_factor < 1.02
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("factor", "moved"), [(0.99, 0), (1.01, 0), (0.97, 2), (1.03, 2)])
 def test_values_move_by_more_than_two_percent(factor, moved):
     """Of runs as much slower as that, or faster, what data are for: the rate and the floor."""
@@ -334,6 +336,7 @@ def test_points_that_the_engine_meets_move_nothing():
     assert fit.before.median_factor == pytest.approx(1.0, abs=1e-9)
 
 
+@pytest.mark.thorough
 def test_runs_twice_as_slow_are_met_by_an_engine_of_ones_own():
     catalogue = Catalogue()
     fit = fit_own(synthetic(factor=1.5), catalogue, catalogue.engine("vllm"))
@@ -356,6 +359,7 @@ def test_each_fit_of_a_calibration_is_counted_for_its_progress():
     assert residuals.tolist() == [3 + 1, 3 + 2, 3 + 1]
 
 
+@pytest.mark.thorough
 def test_a_source_left_out_is_met_worse_than_the_others_it_disagrees_with():
     """One source alone cannot be left out; of two, each is predicted by a fit on the other.
 
@@ -586,6 +590,7 @@ def test_only_unknown_ids_is_a_wrong_request(tmp_path, fastcalc):
     assert [name in found.err for name in names] == [True, True, True, False]
 
 
+@pytest.mark.thorough
 def test_an_engine_that_moves_no_value_answers_as_the_one_it_extends(tmp_path, fastcalc):
     """TensorRT-LLM keeps the cache of fp8 weights in fp8; so does what is fitted from it."""
     rows = [{name: getattr(one, name) for name in COLUMNS} for one in synthetic(factor=1.0)]
@@ -602,6 +607,7 @@ def test_an_engine_that_moves_no_value_answers_as_the_one_it_extends(tmp_path, f
     assert mine[0]["kv_format"] == "fp8"
 
 
+@pytest.mark.thorough
 def test_an_engine_of_ones_own_serves_compare(tmp_path, fastcalc):
     slow = synthetic(factor=1.5)
     rows = [{name: getattr(one, name) for name in COLUMNS} for one in slow]

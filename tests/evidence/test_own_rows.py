@@ -296,6 +296,7 @@ def test_of_many_rows_as_many_are_kept_as_say_something(tmp_path, fastcalc):
     assert f"corrected by {MOST_ROWS} rows" in " ".join(record["warnings"])
 
 
+@pytest.mark.thorough
 def test_a_result_that_names_no_chip_is_of_the_one_that_is_asked_about(tmp_path, fastcalc):
     result = {
         "duration": 10.0, "completed": 100, "total_input_tokens": 100_000,

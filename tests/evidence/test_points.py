@@ -305,6 +305,7 @@ def points(draw):
     return cells
 
 
+@pytest.mark.thorough
 @given(st.lists(points(), max_size=4))
 def test_points_come_back_as_they_were_written(many):
     out = io.StringIO()

@@ -191,6 +191,7 @@ def test_chips_that_nobody_else_measured_say_how_many_times_as_wide():
     assert widths.unseen == 2.0
 
 
+@pytest.mark.thorough
 def test_widths_learned_from_some_sources_hold_as_much_of_others():
     """Of normal errors a tenth lies beyond 1.2816 deviations to either side."""
     random = np.random.default_rng(1)

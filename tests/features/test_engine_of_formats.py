@@ -30,6 +30,7 @@ def test_a_cache_that_llama_cpp_does_not_have_runs_under_vllm(kv, engine):
     assert (fitted["engine"], fitted["refused_formats"]) == (engine, None)
 
 
+@pytest.mark.thorough
 @every(
     "words",
     [

@@ -114,6 +114,7 @@ def test_a_share_that_the_system_may_take_is_said_of_a_solved_server(unknown, ca
     assert "should print" not in said
 
 
+@pytest.mark.thorough
 @every("words", [("plan", "--rate", "1/s"), ("frontier",)])
 def test_a_share_that_the_system_takes_is_neither_planned_nor_on_a_frontier(
     words, capsys, monkeypatch

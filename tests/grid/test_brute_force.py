@@ -109,6 +109,7 @@ def swept(one, chips):
     return np.stack([speed[tried], usd[tried]])
 
 
+@pytest.mark.thorough
 @examples(16)
 @given(
     st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),

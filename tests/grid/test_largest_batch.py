@@ -112,6 +112,7 @@ def test_the_largest_batch_of_some_chips_is_the_same_in_every_command():
             assert named["max_batch"] == largest, where
 
 
+@pytest.mark.thorough
 def test_no_point_of_a_frontier_is_beyond_what_its_chips_hold():
     count = 0
     for model, flags, _, alone in cases():
@@ -131,6 +132,7 @@ def test_no_point_of_a_frontier_is_beyond_what_its_chips_hold():
     assert count > CASES / 2
 
 
+@pytest.mark.thorough
 def test_copies_that_share_a_memory_of_the_host_hold_less_each():
     """Counts that no layout has are passed over: eight cards of a host do not do, nor do nine."""
     words = {"on": "rtx-4090", "host": "epyc-9005-12ch", "batch": 2000, "engine": "vllm"}

@@ -50,6 +50,7 @@ def scenario(model: str, hardware: str, **changes) -> Scenario:
     return replace(made, **changes)
 
 
+@pytest.mark.thorough
 @given(
     strategies.hardware(),
     strategies.models(),
@@ -72,6 +73,7 @@ def test_the_largest_batch_reaches_a_speed_and_the_next_does_not(
             assert evaluate(placement, batch=batch + 1, traffic=traffic).speed[0] < goal
 
 
+@pytest.mark.thorough
 @given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
 def test_a_larger_batch_is_never_faster(chip, model, engine, traffic):
     """What the search for a batch rests on."""
@@ -213,6 +215,7 @@ def test_the_largest_batches_of_two_memories_by_hand():
     assert largest_batches(placement, traffic, exact).tolist() == [1, 3, 9, 10, 109]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model", "chip", "host"),
     [

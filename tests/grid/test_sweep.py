@@ -98,6 +98,7 @@ batches = st.lists(st.integers(1, 3000), min_size=1, max_size=5, unique=True).ma
 speculations = st.sampled_from([Speculation(), Speculation(2.5, 3.0)])
 
 
+@pytest.mark.thorough
 @strategies.examples(25)
 @given(
     strategies.hardware(),
@@ -150,6 +151,7 @@ def test_shipped_chips_do_so_too(hardware, model, engine, counts, data):
     assert_alike(Grid(scenario, (), kinds, counts), data)
 
 
+@pytest.mark.thorough
 def test_blocks_are_the_whole_grid_in_order():
     chip = CATALOGUE.hardware("h100-sxm")
     scenario = Scenario(

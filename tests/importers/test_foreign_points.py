@@ -546,6 +546,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @examples(25)
 @given(st.sampled_from([SERVED, PROMPT, DECODE]), st.data())
 def test_any_value_of_any_key_is_a_point_or_a_sentence(catalogue, record, data):

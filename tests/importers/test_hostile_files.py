@@ -219,6 +219,7 @@ def test_a_word_or_a_sign_leaves_a_setting_open(tmp_path):
     assert not start.is_early
 
 
+@pytest.mark.thorough
 @every("words", sorted({words for words, *_ in _LINES} | {"model='", "model    ", "'", "["}))
 def test_a_long_line_of_a_log_takes_time_in_proportion(words, tmp_path):
     """200 kB of what begins a pattern: in a quadratic one that takes minutes."""

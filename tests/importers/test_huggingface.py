@@ -153,6 +153,7 @@ def test_every_fixture_is_counted():
     assert sorted([name for name, *_ in COUNTED] + [name for name, _ in STORED]) == FIXTURES
 
 
+@pytest.mark.thorough
 @every("name,total,active,cached,windowed,formats", COUNTED)
 def test_a_configuration_counts_right(name, total, active, cached, windowed, formats):
     model = load_model(CONFIGS / f"{name}.json")
@@ -179,6 +180,7 @@ def test_an_omni_model_is_its_thinker():
     assert remarks[-1].endswith("separately from the text, and the audio tower is not counted.")
 
 
+@pytest.mark.thorough
 @every("name", FIXTURES)
 def test_the_yaml_it_writes_loads_and_says_the_same(name, tmp_path):
     imported = import_model(CONFIGS / f"{name}.json")
@@ -327,6 +329,7 @@ def test_the_cache_format_of_a_checkpoint(config, cache):
     assert model.kv_format == cache
 
 
+@pytest.mark.thorough
 @every("name", sorted(path.stem for path in CONFIGS.glob("*.json")))
 def test_an_imported_file_quotes_its_formats_and_is_clean(name, tmp_path):
     imported = import_model(CONFIGS / f"{name}.json")
@@ -675,6 +678,7 @@ def mutate(data: dict, path: tuple, new: object, drop: bool) -> None:
         inner[path[-1]] = new
 
 
+@pytest.mark.thorough
 @examples(100)
 @given(data=st.data())
 def test_mutated_configurations_are_read_or_refused(data, tmp_path_factory):
@@ -723,6 +727,7 @@ INTERESTING = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @examples(50)
 @given(
     text=st.one_of(

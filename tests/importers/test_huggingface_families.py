@@ -337,6 +337,7 @@ LEFT_OUT = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @every("name,changes,field,usual,other", LEFT_OUT)
 def test_a_field_that_is_left_out_is_what_the_family_takes(name, changes, field, usual, other):
     data = fixture(name)

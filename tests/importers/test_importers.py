@@ -264,6 +264,7 @@ def test_a_slow_run_has_an_output_rate(catalogue):
     }
 
 
+@pytest.mark.thorough
 @every(
     "output,tpot,request,ttft,value",
     [

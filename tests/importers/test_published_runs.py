@@ -350,6 +350,7 @@ def paths_of(value, path=()):
         yield from paths_of(member, (*path, step))
 
 
+@pytest.mark.thorough
 @every("number", range(len(WRITTEN)))
 def test_any_value_anywhere_is_a_point_or_a_sentence(catalogue, number):
     names = NameLookup(catalogue)

@@ -274,6 +274,7 @@ def test_a_plan_says_what_each_class_gets(fixtures):
     assert chips <= min(sharing["chips"] for sharing in document["sharing"].values())
 
 
+@pytest.mark.thorough
 @every(
     "client,words,sentence",
     [

@@ -23,6 +23,7 @@ def compiled(placed):
     return placed.compiled()
 
 
+@pytest.mark.thorough
 def test_random_deployments_have_the_numbers_of_arrays(catalogue):
     dice = Random(7)
     for _ in range(12):
@@ -30,6 +31,7 @@ def test_random_deployments_have_the_numbers_of_arrays(catalogue):
         assert each.furthest <= 1e-12, each.name
 
 
+@pytest.mark.thorough
 @every("model,chip", [("gpt-oss-120b", "h100-sxm"), ("deepseek-r1", "h200-sxm"),
                       ("qwen3-next-80b-a3b", "h100-sxm"), ("llama-3.1-8b", "wse-3")])  # fmt: skip
 def test_windows_states_experts_and_wafers_compile(model, chip):
@@ -150,6 +152,7 @@ def test_the_simulation_of_the_page_runs():
     assert crowded[2] < speed
 
 
+@pytest.mark.thorough
 def test_the_optimizer_of_the_page_finds_a_minimum():
     pytest.importorskip("scipy")
     names = {}
@@ -172,6 +175,7 @@ def test_the_notebook_of_the_page_has_the_numbers_of_compare():
     assert 100_000 not in [row["batch"] for row in names["rows"](batches=(1, 100_000))]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("file", ["my-results.json", "my-runs.csv"])
 def test_a_deployment_with_own_rows_compiles(file):
     """Rows move speed and range at every batch and length, the same as by arrays."""

@@ -45,6 +45,7 @@ def test_a_value_of_another_type_is_refused_by_the_arguments_name(command):
                 request(command, **dict.fromkeys(positional, "h100-sxm") | {name: wrong})
 
 
+@pytest.mark.thorough
 def test_the_page_runs():
     results = doctest.testfile(
         str(ROOT / "docs" / "library.md"), module_relative=False, optionflags=doctest.ELLIPSIS
@@ -75,6 +76,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", CASES)
 def test_records_are_those_of_the_command_line(run, command):
     printed = json.loads(run(*command.split(), "--format", "json").out)["records"]
@@ -152,6 +154,7 @@ MY_CHIP = {
 """A chip of the keys that a file has."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("by_object", "by_name"),
     [
@@ -526,6 +529,7 @@ def strings_of(file):
             yield node.value
 
 
+@pytest.mark.thorough
 def test_no_sentence_below_the_command_line_names_a_flag():
     package = ROOT / "fastcalc"
     for file in sorted(package.rglob("*.py")):
@@ -571,6 +575,7 @@ ANSWERS = {
 SLOW = ("slow start", "curve", "busy")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", sweep(ANSWERS, lambda name: name in SLOW or name.startswith("fastmode"))
 )
@@ -639,6 +644,7 @@ def wrong_requests():
     yield lambda: fc.list("hardware").save("/")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wrong", list(wrong_requests()))
 def test_no_refusal_in_python_names_a_flag(wrong):
     with pytest.raises(fc.InputError) as refused:

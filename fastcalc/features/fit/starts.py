@@ -141,5 +141,5 @@ def expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         fits = listed([f"{largest} sequences {where}", *map(" ".join, others)])
         yield (
             f"the largest batch allows for {listed([*engines])} needing more memory beside the KV "
-            f"cache than expected; if it needs as much as expected, {fits}"
+            f"cache than expected. If it needs as much as expected, {fits}"
         )

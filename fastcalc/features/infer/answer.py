@@ -305,7 +305,7 @@ class InferAnswer(Answer):
         which = f"any one of these ({listed(nouns, 'or')})" if len(leading) > 1 else nouns[0]
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"a guess among these {count} explanations is right in {now}% of cases; it would be "
+            f"a guess among these {count} explanations is right in {now}% of cases. It would be "
             f"right in {chance_then}% if the provider published {which}"
         )
 

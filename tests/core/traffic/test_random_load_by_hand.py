@@ -318,6 +318,7 @@ def test_a_queue_that_never_falls_is_at_its_end():
     assert chances[-1] / chances.sum() == pytest.approx(1.0)
 
 
+@pytest.mark.thorough
 def test_chips_of_half_the_speed_take_twice_as_long():
     """At half the rate all latencies double: as many requests are within limits that double."""
     rate = 0.5 * load(MIXED, 16).capacity

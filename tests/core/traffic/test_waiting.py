@@ -78,6 +78,7 @@ def lines_run(call):
     return lines
 
 
+@pytest.mark.thorough
 def test_waits_before_many_slots_take_no_step_for_each_slot():
     """Erlang's recursion runs a line or more for each of 12,288 slots."""
 
@@ -117,6 +118,7 @@ def test_at_full_load_every_wait_is_endless():
     assert prompt_wait_percentile(utilization=1.0, service=1.0, share=0.5) == math.inf
 
 
+@pytest.mark.thorough
 @given(
     st.lists(
         st.tuples(st.integers(0, 2), st.floats(1e-3, 1.0), st.floats(0, 1), st.floats(0.1, 60)),

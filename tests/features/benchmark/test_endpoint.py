@@ -22,6 +22,7 @@ def measured(server, tmp_path, **changes):
     return fc.measure("qwen3-8b", **ASKED | {"url": server.url, "results": file} | changes), file
 
 
+@pytest.mark.thorough
 def test_times_are_those_of_the_server(tmp_path):
     """TTFT 50 ms, TPOT 10 ms: at concurrency c, c answers of 10 tokens take 50 + 9 x 10 ms.
 
@@ -39,6 +40,7 @@ def test_times_are_those_of_the_server(tmp_path):
     assert all(",h100-sxm,1,qwen3-8b,vllm,bf16,bf16,1," in row for row in rows[1:])
 
 
+@pytest.mark.thorough
 def test_requests_are_bounded_unlike_and_of_the_length_that_was_asked_for(tmp_path):
     """Two tokens a word: 60 tokens are 30 words. One request counts tokens, one warms up."""
     with StandIn() as server:
@@ -53,6 +55,7 @@ def test_requests_are_bounded_unlike_and_of_the_length_that_was_asked_for(tmp_pa
     assert not any(body["prompt"] in file.read_text() for body in streamed)
 
 
+@pytest.mark.thorough
 def test_results_are_added_to_a_file_and_read_by_every_command(tmp_path):
     with StandIn(ttft=0.06, tpot=0.009) as server:
         first, file = measured(server, tmp_path, runs=1)
@@ -69,6 +72,7 @@ def test_results_are_added_to_a_file_and_read_by_every_command(tmp_path):
     )
 
 
+@pytest.mark.thorough
 def test_rows_of_a_model_named_as_on_a_hub_are_read_again(tmp_path):
     """They once had that name, with which every command skipped them."""
     file = tmp_path / "measured.csv"
@@ -99,11 +103,13 @@ def test_every_failure_is_a_sentence(fault, sentence, tmp_path):
     assert not (tmp_path / "measured.csv").exists()
 
 
+@pytest.mark.thorough
 def test_a_server_that_hangs_ends_with_the_minutes(tmp_path):
     with StandIn(fault="hangs") as server, pytest.raises(InputError, match="did not end within"):
         measured(server, tmp_path, minutes=0.01)
 
 
+@pytest.mark.thorough
 def test_a_client_that_is_too_slow_says_so(tmp_path, monkeypatch):
     """Here any client is: the limit is none of its time."""
     monkeypatch.setattr("fastcalc.features.benchmark.answer.MOST_BUSY", 0.0)
@@ -114,6 +120,7 @@ def test_a_client_that_is_too_slow_says_so(tmp_path, monkeypatch):
     assert "client busy" in file.read_text()
 
 
+@pytest.mark.thorough
 def test_a_key_is_sent_where_there_is_one(tmp_path, monkeypatch):
     monkeypatch.setenv("FASTCALC_API_KEY", "sesame")
     with StandIn(fault="key") as server:
@@ -127,6 +134,7 @@ def test_nobody_listens(tmp_path):
         fc.measure("qwen3-8b", **ASKED, url=url, results=tmp_path / "measured.csv")
 
 
+@pytest.mark.thorough
 def test_the_model_is_found_among_several_and_another_is_refused(tmp_path):
     with StandIn(model="other,Qwen/Qwen3-8B") as server:
         assert measured(server, tmp_path, runs=1)[0].found
@@ -139,6 +147,7 @@ def test_the_model_is_found_among_several_and_another_is_refused(tmp_path):
         assert measured(server, tmp_path, runs=1)[0].found
 
 
+@pytest.mark.thorough
 def test_a_chip_of_the_users_own_is_measured_under_its_file(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT / "docs" / "examples")
     with StandIn(tpot=0.009) as server:

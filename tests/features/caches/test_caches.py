@@ -62,6 +62,7 @@ def test_a_published_trace_is_found_as_in_a_replay_to_the_token():
         assert tokens == pytest.approx(replayed(prompts, size, 512), abs=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("names", ["few", "wide"])
 def test_any_trace_is_found_as_in_a_replay_to_the_token(names):
     """Also where blocks come after others than before, and with hashes of 63 bits."""
@@ -217,6 +218,7 @@ def test_what_is_carried_is_what_compare_says_with_so_much_found(folder, capsys,
     assert own["mean_ttft_ms"] == pytest.approx(record["ttft_ms"])
 
 
+@pytest.mark.thorough
 def test_a_plan_for_a_trace_has_the_hits_that_its_memory_leaves(folder, capsys, monkeypatch):
     """One replica of one sequence holds three blocks, as above: 0.495; two of them hold all."""
     words = ("plan", *ASKED[1:-4], "--traffic", "t.jsonl", "--ttft", "10s")

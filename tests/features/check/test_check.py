@@ -225,6 +225,7 @@ def test_two_entries_of_one_name(tmp_path):
     assert "one.yaml" in found[0].message
 
 
+@pytest.mark.thorough
 def test_prices_grow_old():
     later = check([ROOT / "hardware"], today=date(2028, 1, 1)).faults
     assert {fault.rule for fault in later} == {"PV008"}
@@ -381,6 +382,7 @@ MISTAKES_OF_MODELS_AND_ENGINES = [
 ]
 
 
+@pytest.mark.thorough
 @every("mistake", MISTAKES_OF_MODELS_AND_ENGINES)
 def test_mistakes_of_models_engines_and_prices(tmp_path, mistake):
     file, old, new, rule = mistake

@@ -151,6 +151,7 @@ EDGES = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @every("rule,file,old,new,fine,doubtful", EDGES)
 def test_a_rule_begins_to_doubt_where_it_says(
     tmp_path_factory, rule, file, old, new, fine, doubtful
@@ -232,6 +233,7 @@ COUNTS = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @every("word,count", COUNTS.items())
 def test_a_reading_names_the_count_that_leads_to_the_value(tmp_path_factory, word, count):
     """700 W of so many times as much, or of so much less, and of nothing else."""
@@ -408,6 +410,7 @@ PARAMETERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @every("name,fine,doubtful", PARAMETERS)
 def test_parameters_that_no_engine_has_are_doubted(tmp_path_factory, name, fine, doubtful):
     folder = tmp_path_factory.mktemp("parameters")

@@ -72,6 +72,7 @@ def slips(draw):
     )
 
 
+@pytest.mark.thorough
 @given(slips())
 @settings(max_examples=scaled(15))
 def test_a_correction_changes_its_span_alone(tmp_path_factory, case):
@@ -84,6 +85,7 @@ def test_a_correction_changes_its_span_alone(tmp_path_factory, case):
     assert loaded(after.decode("utf-8-sig")) == loaded(CHIP)
 
 
+@pytest.mark.thorough
 @given(slips(), st.sampled_from(["chip.yaml", "a b.yaml", 'q"\\.yaml', "é\t.yaml", "l\n.yaml"]))
 @settings(max_examples=scaled(15))
 def test_the_printed_changes_apply(tmp_path_factory, case, name):

@@ -117,6 +117,7 @@ def test_random_yaml_like_text(text):
     survives(text.encode())
 
 
+@pytest.mark.thorough
 @SHARE
 @given(dice)
 def test_random_entries(roll):
@@ -124,6 +125,7 @@ def test_random_entries(roll):
     survives(written({key: random_value(roll) for key in keys}))
 
 
+@pytest.mark.thorough
 @SHARE
 @given(st.sampled_from(TEXTS), st.data())
 def test_shipped_files_with_bytes_changed(text, data):
@@ -144,6 +146,7 @@ def test_shipped_files_with_bytes_changed(text, data):
     survives(bytes(raw))
 
 
+@pytest.mark.thorough
 @SHARE
 @given(st.sampled_from([text for text in TEXTS if "e+" not in text]).map(loaded), st.data())
 def test_shipped_entries_with_values_changed(entry, data):
@@ -179,6 +182,7 @@ BOMBS = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sweep(BOMBS, lambda name: name == "many keys"))
 def test_bombs(name):
     survives(BOMBS[name].encode())

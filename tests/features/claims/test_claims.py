@@ -229,6 +229,7 @@ def test_break_evens_worked_by_hand(judged, name, premise, crossings):
     np.testing.assert_allclose(found, crossings, rtol=1e-3)
 
 
+@pytest.mark.thorough
 def test_break_evens_in_words(judged):
     assert break_even(judged["3"]) == "fewer users: supported below 15, refuted above"
     assert break_even(judged["38"]).startswith(
@@ -264,6 +265,7 @@ def test_break_evens_in_words(judged):
     assert "streams: supported up to 8, refuted from 9 on" in break_even(judged["29"])
 
 
+@pytest.mark.thorough
 def test_the_rent_at_which_a_token_costs_the_same_by_hand(judged):
     """Llama-3.1-405B in bf16 at batch 64 on sixteen chips, a step of each added up. [ms]
 
@@ -997,6 +999,7 @@ def test_a_name_that_the_catalogue_lacks_is_reported(tmp_path, fastcalc, old, ne
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.thorough
 @given(st.dictionaries(st.sampled_from(["articles", "claims", "sources"]), st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
@@ -1027,6 +1030,7 @@ def test_whatever_a_test_is_given_is_a_sentence(tmp_path_factory, name, value):
         judge(Catalogue(), read_claims(path)[0].claims)
 
 
+@pytest.mark.thorough
 def test_records(fastcalc, judged):
     ran = fastcalc("claims", "--format", "json")
     assert ran.code == 0

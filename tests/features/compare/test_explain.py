@@ -125,6 +125,7 @@ def fastcalc(capsys, monkeypatch):
     return call
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("args", CASES, ids=[" ".join(one[:3]) for one in CASES])
 def test_a_pocket_calculator_redoes_every_line(fastcalc, args):
     ran = fastcalc("compare", *args, "--explain")
@@ -276,6 +277,7 @@ def check(estimate, rows):
             assert one.answer.result.value == pytest.approx(whole[index], rel=1e-12)
 
 
+@pytest.mark.thorough
 @strategies.examples(20)
 @given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
 def test_formulas_come_to_what_the_step_says(chip, model, engine, traffic):
@@ -307,6 +309,7 @@ def test_the_bound_over_a_link_is_explained_by_the_link(fastcalc):
     assert read == "hardware ddr5-2ch"
 
 
+@pytest.mark.thorough
 @strategies.examples(20)
 @given(strategies.hardware(), strategies.models(), traffics)
 def test_terms_of_the_bound_come_to_what_the_bound_says(chip, model, traffic):

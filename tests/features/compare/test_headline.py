@@ -344,6 +344,7 @@ def test_fewer_chips_than_are_called_needed_may_do(fastcalc):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(FEW))
 def test_each_batch_that_more_chips_hold_is_named(seed, fastcalc):
     chance = random.Random(seed)
@@ -353,6 +354,7 @@ def test_each_batch_that_more_chips_hold_is_named(seed, fastcalc):
     check_left_out(words(fastcalc(*request).out), ran)
 
 
+@pytest.mark.thorough
 def test_what_moves_a_number_stands_in_the_heading(fastcalc):
     """Each flag that changes a row of the table changes the heading above it, too."""
     plain = ["compare", "gpt-oss-120b", "--on", "h100-sxm", "--batch", "8"]
@@ -384,6 +386,7 @@ def test_what_moves_a_number_stands_in_the_heading(fastcalc):
         assert phrase not in heading
 
 
+@pytest.mark.thorough
 def test_a_page_has_the_sentence_of_a_first_screen(fastcalc, tmp_path):
     request, page = ("compare", "glm-4.7", "--on", "h200-sxm,wse-3"), tmp_path / "page.html"
     sentence = words(fastcalc(*request).out).partition(" GLM-4.7:")[0]
@@ -428,6 +431,7 @@ def check_runs(text, rows):
         assert together in text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + math.ceil(REQUESTS / 2)))
 def test_a_frontier_runs_from_the_cheapest_to_the_fastest(seed, fastcalc):
     """And between them the chip named is the cheapest of all that are as fast, at every point."""
@@ -849,6 +853,7 @@ def test_where_nothing_rests_on_that_nothing_is_said_of_it(rest, capsys, monkeyp
     assert "No public benchmark" not in shown
 
 
+@pytest.mark.thorough
 def test_what_fits_nowhere_says_why_in_every_command(fastcalc, tmp_path):
     """DeepSeek-R1 is 713 GB as q8_0, which llama.cpp reads, and no link of an M5 is stated."""
     why = "apple-m5: 713 GB does not fit on one chip, and the hardware file gives no link to more"

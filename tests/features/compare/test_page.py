@@ -166,6 +166,7 @@ def test_no_note_is_said_under_two_charts(page):
     assert len(notes) == len(set(notes)) > 2
 
 
+@pytest.mark.thorough
 def test_compare_writes_the_same_page_each_time(page, fastcalc, tmp_path):
     assert fastcalc("compare", *ASKED, "-o", "again.html").code == 0
     again = (tmp_path / "again.html").read_text()
@@ -203,6 +204,7 @@ ANSWERS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "asked", sweep(ANSWERS, lambda asked: asked.startswith(("fastmode", "sensitivity")))
 )

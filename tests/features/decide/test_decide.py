@@ -193,6 +193,7 @@ def two(slow, fast, **shared):
     return Choice([Contender("slow", slow), Contender("fast", fast)], shared)
 
 
+@pytest.mark.thorough
 @examples(20)
 @given(st.floats(0.5, 0.99), SPEEDS, st.floats(1.5, 50.0), COUNTS)
 def test_the_accuracy_that_ties_is_the_closed_form(accuracy, speed, faster, steps):
@@ -355,6 +356,7 @@ def test_a_quota_counts_what_is_read_and_extra_usage_has_its_price(decided, fast
     )
 
 
+@pytest.mark.thorough
 def test_a_quota_of_five_hours_and_one_that_ends(decided):
     """100 hours are twenty windows of five; without a price no more than they include."""
     own = "speed=100,plan=200"
@@ -395,6 +397,7 @@ def test_a_user_who_looks_away_by_hand():
     assert found(**asked, look_away=5.0, come_back=20.0, hours=1).month == pytest.approx(60)
 
 
+@pytest.mark.thorough
 def test_looking_away_flips_it_where_a_hand_says(decided, fastcalc):
     """Runs of 10 and 4 s: a user who looks away after 5 and takes 30 to come back saves 31.
 
@@ -427,6 +430,7 @@ def test_looking_away_flips_it_where_a_hand_says(decided, fastcalc):
     assert (looks["value"], looks["winner"]) == (pytest.approx(4), "slow")
 
 
+@pytest.mark.thorough
 def test_three_options_in_one_table(fastcalc, decided):
     asked = (*THREE, "--accuracy", "0.9", "--steps", "10")
     rows = decided(*asked)["records"]
@@ -443,6 +447,7 @@ def test_three_options_in_one_table(fastcalc, decided):
     assert line.split()[2:4] == ["170", "150"]
 
 
+@pytest.mark.thorough
 def test_the_map_is_right_at_random_points(fastcalc, decided):
     """By a formula written out here: t = (n / v + x) m / p^m, for n tokens and m steps."""
     asked = (*THREE, "--steps", "10", "--tokens", "800", "--accuracy", "0.9")
@@ -520,6 +525,7 @@ def test_several_batches_are_several_options_and_those_that_do_not_fit_are_named
     assert "batch 256 of llama-3.1-70b does not fit h100-sxm in this layout: skipped" in ran.err
 
 
+@pytest.mark.thorough
 def test_a_first_token_counts_for_all_or_for_none(decided, fastcalc):
     """The second option once had a first token of 0, where the first one's was real."""
     first, second = decided("a=speed=10,ttft-ms=200", "b=speed=10")["records"]
@@ -557,6 +563,7 @@ def test_an_option_may_have_a_task_of_its_own(decided):
     assert (low["s_to_success"], high["s_to_success"]) == pytest.approx((20, 20))
 
 
+@pytest.mark.thorough
 def test_a_mix_lies_between_its_parts(decided):
     opus, spark, both = decided(
         *("opus=speed=100,accuracy=0.9", "spark=speed=1000,accuracy=0.8"),
@@ -606,6 +613,7 @@ def test_an_unpublished_model_has_no_point_estimate(capsys, monkeypatch, command
     assert f"'fastcalc compare {first} " in ran.err
 
 
+@pytest.mark.thorough
 def test_a_service_is_what_is_reported_or_a_range_of_shapes(decided, fastcalc):
     (row,) = decided("opus")["records"]
     assert (row["tokens_per_s"], row["usd_per_mtok_output"], row["model"]) == (65, 25, None)
@@ -634,6 +642,7 @@ def test_formats(fastcalc):
     assert points.startswith("tools,spark.accuracy,winner,s:opus,s:opus-fast,s:spark")
 
 
+@pytest.mark.thorough
 def test_what_is_next_can_be_typed(fastcalc):
     import shlex
 
@@ -746,6 +755,7 @@ def test_next_to_a_run_that_takes_no_time_nothing_is_so_many_times_as_long(fastc
     ) in words(text)
 
 
+@pytest.mark.thorough
 def test_where_the_objective_ties_the_other_decides(fastcalc, decided):
     """37,440 successes of 15.4 s are 160 hours: 200 USD by plan, and 936 at 0.025 USD each."""
     plan, api = "sub=speed=65,plan=200", "api=speed=65,price=25"
@@ -789,6 +799,7 @@ def test_computed_options_that_their_ranges_do_not_tell_apart_are_level(fastcalc
     assert "soonest" not in text
 
 
+@pytest.mark.thorough
 def test_unlike_models_of_no_accuracy_win_only_if_equally_right(fastcalc, decided):
     """Of 15.4, 5.88 and 1 s: Spark takes 1 / p seconds, and 5.88 at p = 170 / 1000."""
     text = words(fastcalc().out)

@@ -155,6 +155,7 @@ def test_headline_records_break_evens_and_map_name_one_winner(roll):
         assert aside is None or on_map(choice, flip.parameter, aside) == winner, flip
 
 
+@pytest.mark.thorough
 @examples(60)
 @given(dice)
 def test_the_map_is_the_rule_by_hand(roll):
@@ -253,6 +254,7 @@ def test_of_level_computed_options_one_wins_everywhere(fastcalc, options):
     assert {point["winner"] for point in json.loads(drawn)["records"]} == {"a"}
 
 
+@pytest.mark.thorough
 def test_of_level_options_the_one_with_a_price_wins_and_says_so(fastcalc):
     asked = ("a=speed=65", "b=speed=65,price=25", "c=speed=13")
     text = words(fastcalc(*asked).out)

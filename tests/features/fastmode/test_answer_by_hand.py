@@ -386,6 +386,7 @@ def test_tokens_per_step_are_those_published(drafts, tokens):
     assert drafted.traffic.speculation.tokens_per_pass == tokens
 
 
+@pytest.mark.thorough
 @every(
     "asked,sentence",
     [

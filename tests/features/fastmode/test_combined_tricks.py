@@ -263,6 +263,7 @@ def test_every_row_of_one_trick_is_the_cheapest_of_a_full_sweep(base):
             assert float(outcome.estimate.speed[0]) >= base.speed * (1.0 - 1e-9)
 
 
+@pytest.mark.thorough
 @examples(4)
 @given(bases())
 def test_factors_multiply_up_to_the_whole(base):
@@ -310,6 +311,7 @@ def test_wafers_with_a_smaller_model_are_tried(fastcalc):
     assert drafted["speculation_tokens_per_pass"] > 1.0
 
 
+@pytest.mark.thorough
 def test_where_nothing_reaches_the_nearest_is_said(fastcalc):
     ran = fastcalc("fastmode", "llama-3.1-8b", "--to-speed", "1e8", "--format", "json")
     assert ran.code == 1

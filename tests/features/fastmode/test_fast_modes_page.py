@@ -398,6 +398,7 @@ def test_a_start_is_the_first_that_its_price_pays(text, detail, book):
         assert multiple == "never" or float(multiple[:-1]) > 1.0
 
 
+@pytest.mark.thorough
 def test_what_an_hour_saved_costs_does_not_depend_on_tools(capsys, monkeypatch):
     """So the page does not say to buy neither where most of the time goes into tools."""
     for tools in ("0", "10", "60", "600"):
@@ -535,6 +536,7 @@ def test_a_perfect_machine_says_from_how_many_users(text, capsys, monkeypatch):
     assert float(cost) >= 1.0
 
 
+@pytest.mark.thorough
 def test_the_fewest_chips_hold_the_users(text, capsys, monkeypatch):
     """The counts in brackets serve the users, and one chip fewer does not, in a usual layout."""
     models = {"GLM-4.7": "glm-4.7 --weights fp8", "MoE": "spark-120b"}
@@ -556,6 +558,7 @@ def test_the_fewest_chips_hold_the_users(text, capsys, monkeypatch):
             )
 
 
+@pytest.mark.thorough
 def test_the_cheapest_chip_by_speed_is_that_of_frontier(detail, capsys, monkeypatch):
     """The page gives the turns that its commands print."""
     for asked, before in (

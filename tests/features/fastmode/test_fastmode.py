@@ -260,6 +260,7 @@ FIRST_KEYS = (
 ).split()
 
 
+@pytest.mark.thorough
 def test_records_hold_the_trick_then_the_keys_of_compare(fastcalc):
     rows = records(fastcalc("fastmode", *TODAY, "--format", "json"))
     keys = list(rows[0])

@@ -125,6 +125,7 @@ def test_no_more_users_fit_and_no_longer_context_than_what_is_solved_for(verdict
     assert sum(answer == 0 for answer in answers) > CASES / 8
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model", "flags"),
     [
@@ -154,6 +155,7 @@ def test_fit_agrees_with_what_it_solves_for(model, flags):
         assert solved["solution"] == by[solved["solution_limited_by"]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model", "flags", "needs_length"),
     [
@@ -199,6 +201,7 @@ def test_a_tight_fit_of_long_prompts_names_the_length_that_starts(fastcalc_run):
     assert "fits at batch 1" in fastcalc_run(*flags, "--max-model-len", str(length)).out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unknown", ["users", "context"])
 def test_quantized_weights_are_named_where_nothing_is_solved_for(unknown, fastcalc_run):
     """141 GB of weights at 16 bits exceed one H100; at 4.5 bits, 40 GB do not."""
@@ -261,6 +264,7 @@ def test_the_context_by_hand():
     assert line.y.tolist() == [80_000, 20_000, 10_000, 9]
 
 
+@pytest.mark.thorough
 def test_what_was_solved_for_is_drawn_unless_another_chart_is_named():
     pytest.importorskip("matplotlib")
     fitted, solved = (
@@ -376,6 +380,7 @@ def test_nothing_that_fits_is_an_answer_of_no(capsys, monkeypatch):
     assert (record["solution"], record["solution_at_edge"], record["fits"]) == (0, 0, False)
 
 
+@pytest.mark.thorough
 def test_a_solved_context_is_drawn(tmp_path, capsys, monkeypatch):
     flags = ("--on", "h100-sxm,gb200", "-o", str(tmp_path / "context.svg"))
     ran = run("plot", "context", "llama-3.1-70b", *flags, capsys=capsys, monkeypatch=monkeypatch)
@@ -405,6 +410,7 @@ HYBRID_AND_WINDOWED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("deployment", "settings"), HYBRID_AND_WINDOWED.items())
 def test_what_does_not_start_fits_in_no_command(deployment, settings):
     """The same server is asked for in four commands, and each holds it or none."""

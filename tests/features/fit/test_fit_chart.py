@@ -1,5 +1,7 @@
 """The chart of contexts against users, on chips whose memory a head can divide."""
 
+import pytest
+
 from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.fit.chart import _finding, _line, context
@@ -74,6 +76,7 @@ def test_chips_that_hold_nothing_are_named():
         assert "b holds none of them" in each.notes
 
 
+@pytest.mark.thorough
 @every("count,notes", [(MOST, 1), (MOST + 1, 2)])
 def test_so_many_lines_are_drawn(count, notes):
     chart = context([scenario(2, chip=f"c{number}") for number in range(count)])

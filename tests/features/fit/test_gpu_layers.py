@@ -52,6 +52,7 @@ def _compared(fastcalc, model, card, host, layers):
     return [float(row[f"tokens_per_s_per_user{key}"]) for key in keys]
 
 
+@pytest.mark.thorough
 def test_published_speeds_are_within_the_range_of_what_is_expected(fastcalc):
     """Nine of ten are in the 80% range, and half within a factor of 1.45."""
     inside, factors = 0, []
@@ -96,6 +97,7 @@ def test_a_card_too_small_is_told_how_many_layers_it_takes(fastcalc):
         assert ran.code == code, count
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model", "chip", "chips", "told"),
     [
@@ -119,6 +121,7 @@ def test_four_bits_are_named_where_an_engine_has_kernels(model, chip, chips, tol
         assert fastcalc("fit", *request, "--weights", "awq-int4-g128").code == 0
 
 
+@pytest.mark.thorough
 def test_cards_too_small_are_told_of_quantized_weights(fastcalc):
     """70.6 billion parameters are 141 GB at 16 bits and 75 at 8.5; at 4.8 they are 42.5, below 48."""
     request = ("llama-3.3-70b", "--on", "rtx-3090", "--chips", "2")
@@ -190,6 +193,7 @@ def test_a_model_too_large_for_card_and_host_is_said_to_be(fastcalc):
     )
 
 
+@pytest.mark.thorough
 @every("layers,projector", [("99", ("--mmproj", "m.gguf")), ("63", ("--mmproj", "m.gguf"))])
 def test_the_remedy_of_layers_starts_when_it_is_used(fastcalc, layers, projector):
     """The card holds the image encoder, too, so all 62 layers of 22.6 GB with it do not fit."""

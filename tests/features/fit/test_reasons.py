@@ -134,6 +134,7 @@ def test_chips_that_hold_it_tightly_are_named_where_more_were_taken(capsys, monk
     assert "tight on" not in ask("llama-3.1-8b", "--on", "tpu-v5e").out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model", "chip", "ranks"),
     [
@@ -161,6 +162,7 @@ def test_next_is_the_start_with_the_two_changes_that_it_needs(capsys, monkeypatc
     assert (stopped.code, started.code) == (1, 0)
 
 
+@pytest.mark.thorough
 def test_next_the_chips_are_open_where_the_batch_needs_more_of_them(capsys, monkeypatch):
     """5,000 sequences of 655 MB are 3.3 TB, more than eight H100 have."""
     ask = partial(run_once, *"fit llama-3.1-70b --on h100-sxm --chips 8 --batch 5000".split())
@@ -174,6 +176,7 @@ def test_next_the_chips_are_open_where_the_batch_needs_more_of_them(capsys, monk
     assert "--draft-model llama-3.2-1b" in drafted.partition("next: ")[2]
 
 
+@pytest.mark.thorough
 def test_a_layer_larger_than_a_wafer_is_the_reason(capsys, monkeypatch):
     """5.03 TB in 120 layers are 41.9 GB each; nine tenths of 44 GB of SRAM are usable."""
     ran = run_once("fit", "frontier-5t", "--on", "wse-3", capsys=capsys, monkeypatch=monkeypatch)

@@ -401,12 +401,14 @@ def error(row):
     return float(located(row).placement.available) / GIB / gib(row, "available") - 1.0
 
 
+@pytest.mark.thorough
 def test_verdicts_on_starts_found_later():
     """None that worked does not fit; of those that failed, two fit."""
     verdicts = {name: located(STARTS[name]).verdict for name in UNSEEN}
     assert verdicts == UNSEEN
 
 
+@pytest.mark.thorough
 def test_memory_of_starts_found_later():
     """Within a tenth in three of four: what is off is named, so that a change is seen."""
     logged = [
@@ -425,6 +427,7 @@ def program(row):
     return "vllm" if minor >= 10 else "vllm before 0.10"
 
 
+@pytest.mark.thorough
 def test_the_table_of_the_documentation_counts_these_starts():
     """Logged caches and those within a tenth, by engine, and verdicts on vLLM."""
     counts = {}
@@ -818,6 +821,7 @@ def test_chips_that_start_a_server_are_those_that_the_batch_needs(
     assert f" starts with --chips {chips}" in shown
 
 
+@pytest.mark.thorough
 def test_each_server_is_named_once_whatever_its_batches(capsys, monkeypatch):
     asked = ("deepseek-r1", "--on", "mi300x", "--tp", "4", "--batch", "1,70,71,106")
     (note,) = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
@@ -858,7 +862,7 @@ def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
     said = " ".join(run(*words, capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert "The largest batch is 5." in said
     assert (
-        "vllm-0.7 needing more memory beside the KV cache than expected; if it needs as much as expected, 11 sequences fit on one h100-sxm."
+        "vllm-0.7 needing more memory beside the KV cache than expected. If it needs as much as expected, 11 sequences fit on one h100-sxm."
         in said
     )
     tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)

@@ -72,6 +72,7 @@ def test_more_chips_and_formats_never_make_it_worse(fastcalc):
     assert {row["kv_format"] for row in many} >= {"fp8"}
 
 
+@pytest.mark.thorough
 def test_csv_and_markdown(fastcalc):
     rows = records(fastcalc(*ASKED, "--format", "json"))
     table = list(csv.DictReader(io.StringIO(fastcalc(*ASKED, "--format", "csv").out)))
@@ -82,6 +83,7 @@ def test_csv_and_markdown(fastcalc):
     assert len({line.count("|") for line in lines}) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("columns", [60, 80, 100, 140])
 def test_the_table_stays_inside_the_terminal(fastcalc, columns):
     ran = fastcalc(*ASKED, columns=columns)
@@ -188,6 +190,7 @@ def every_batch(row, low, more):
     return [point for point in points if point[0] >= low * (1.0 - 1e-9)]
 
 
+@pytest.mark.thorough
 def test_a_first_screen_has_ten_rows_with_both_ends_and_the_rest_is_wide(fastcalc):
     asked = ("frontier", "deepseek-r1", "--on", "gb200", "--max-chips", "32")
     table = list(csv.DictReader(io.StringIO(fastcalc(*asked, "--format", "csv").out)))

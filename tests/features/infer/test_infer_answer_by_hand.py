@@ -109,7 +109,7 @@ def test_what_would_decide_between_explanations(decided, sentence):
     (note,) = infer(TWO, TWO, decided=decided).deciding()
     which = rf"any one of these \({sentence}\)" if " or " in sentence else sentence
     assert re.fullmatch(
-        r"a guess among these 2 explanations is right in 50% of cases; it would be right in 7\d*% "
+        r"a guess among these 2 explanations is right in 50% of cases. It would be right in 7\d*% "
         f"if the provider published {which}",
         note,
     )

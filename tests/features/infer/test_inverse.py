@@ -170,6 +170,7 @@ def test_both_tiers_are_those_of_a_hand():
     assert fast.cost[0] == pytest.approx(12 / 3600 * step / 2 * 1e6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "published", [((65.0, 170.0), (25.0, 150.0)), ((50.0, 75.0), (10.0, 20.0))]
 )
@@ -235,6 +236,7 @@ def test_the_share_of_a_box_is_that_of_a_count():
     assert found.share == pytest.approx(np.mean(inside), rel=0.2)
 
 
+@pytest.mark.thorough
 def test_what_tells_combinations_apart_by_hand():
     """Three tiers, each its own trick: a ratio that only one has names it, and halves are left.
 
@@ -292,6 +294,7 @@ def infer(capsys, monkeypatch):
     return call
 
 
+@pytest.mark.thorough
 def test_the_command_prints_the_box_the_region_and_what_would_decide(infer):
     text = words(infer("--wide").out)
     assert text.startswith(
@@ -346,6 +349,7 @@ def test_wrong_requests_are_one_sentence(infer, args, said):
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.thorough
 @given(
     tolerance=st.floats(1e-6, 0.5),
     slow=st.floats(1e-2, 1e4),

@@ -58,6 +58,7 @@ def file_of(points, folder):
 FAULTS = {fault.name: fault for fault in faults.FAULTS}
 
 
+@pytest.mark.thorough
 @every(
     "case,name",
     [
@@ -76,6 +77,7 @@ def test_a_fault_is_among_those_named(case, name):
     assert set(named) & set(fault.terms)
 
 
+@pytest.mark.thorough
 @every("case", [SMALL, LARGE])
 def test_nothing_is_named_where_nothing_is_wrong(case):
     diagnosis = diagnose(measured(case), ENTRIES)
@@ -83,6 +85,7 @@ def test_nothing_is_named_where_nothing_is_wrong(case):
     assert diagnosis.slower.tolist() == [[1.0] * 6] * 3
 
 
+@pytest.mark.thorough
 def test_how_many_times_slower_is_what_was_put_in():
     """Prompts of PCIe 4 take 450/31.5 times as long to exchange, less what the engine reaches."""
     diagnosis = diagnose(measured(LARGE, FAULTS["PCIe"]), ENTRIES)
@@ -96,6 +99,7 @@ def test_how_many_times_slower_is_what_was_put_in():
     assert after == pytest.approx(left, rel=0.15)
 
 
+@pytest.mark.thorough
 def test_what_does_not_show_is_not_tested():
     findings = {f.term: f for f in diagnose(measured(SMALL), ENTRIES).findings}
     assert not findings[LINKS].is_tested  # one chip
@@ -141,6 +145,7 @@ def test_evidence_is_a_mean_over_the_prior_and_a_posterior_is_by_bayes():
     assert apart == pytest.approx([1.0, 0.0])
 
 
+@pytest.mark.thorough
 def test_one_point_is_too_few_and_the_next_one_would_tell():
     slow = replace(SMALL.points[0], value=2.0 * faults.predicted(SMALL, {})[0])
     diagnosis = diagnose([slow], ENTRIES)
@@ -161,6 +166,7 @@ def test_a_first_token_of_several_requests_is_off_where_nothing_is_wrong():
     assert diagnose(measured(alone, noise=[1.0, 1.0, 1.5]), ENTRIES).verdict != "nothing"
 
 
+@pytest.mark.thorough
 def test_points_elsewhere_and_beyond_the_bound_are_set_aside_in_sentences():
     points = measured(SMALL)
     foreign = replace(points[0], id="else-1", model="qwen3-8b")
@@ -174,6 +180,7 @@ def test_points_elsewhere_and_beyond_the_bound_are_set_aside_in_sentences():
         diagnose([impossible], ENTRIES)
 
 
+@pytest.mark.thorough
 def test_the_chart_stands_where_measured_and_predicted_do():
     """A server twice as slow as predicted is drawn at 2; with what is named, about at 1."""
     points = measured(LARGE, FAULTS["half the bandwidth"], np.ones(6))
@@ -201,6 +208,7 @@ def test_an_order_of_points_makes_no_difference():
     assert first.probability == pytest.approx(second.probability)
 
 
+@pytest.mark.thorough
 @every("is_stated", [True, False])
 def test_a_speculative_server_is_predicted_as_in_a_comparison(is_stated, tmp_path):
     """Steps of 5 draft tokens of a separate model, with the acceptance rate of either."""
@@ -230,6 +238,7 @@ def test_a_measurement_without_speculation_stays_one():
     assert speculation_of(points[0]) == Speculation()
 
 
+@pytest.mark.thorough
 def test_the_library_and_the_command_line_say_the_same(tmp_path, capsys, monkeypatch):
     path = file_of(measured(SMALL, FAULTS["eager"]), tmp_path)
     table = fastcalc.diagnose(path)
@@ -281,6 +290,7 @@ def test_what_is_named_is_not_calledunnamed():
     assert "alone" not in unnamed(other)
 
 
+@pytest.mark.thorough
 @every("engine", [None, ENTRIES.engine("vllm"), ENTRIES.engine("ideal")])
 def test_a_server_of_four_sequences_is_predicted_as_one_whoever_names_its_engine(engine):
     """Of 64 requests sixty wait: the throughput is about that of four, not that of 64."""
@@ -353,6 +363,7 @@ def test_a_report_of_which_nothing_is_diagnosed_names_its_line(tmp_path, key, re
     assert f"{path}:1: nothing can be diagnosed" in str(refused.value)
 
 
+@pytest.mark.thorough
 def test_one_measurement_that_is_surely_slow_names_no_cause(tmp_path):
     """Kimi K2.5 on two M3 Ultra at 14.52 tokens/s: no cause is named, and none makes it faster.
 

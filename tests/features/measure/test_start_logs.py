@@ -251,6 +251,7 @@ def test_tokens_of_a_model_with_windows_are_the_engines_own(tmp_path):
     assert named(answer) == {RUNNING.name}
 
 
+@pytest.mark.thorough
 def test_points_are_predicted_with_the_settings_of_the_log(tmp_path, monkeypatch):
     """Without graphs a server is slower; as its log says so, nothing else is."""
     monkeypatch.chdir(tmp_path)
@@ -275,6 +276,7 @@ def test_half_the_room_by_the_log_is_not_named_again_by_points(tmp_path):
     assert answer._answer.details()["points_verdict"] == "nothing"
 
 
+@pytest.mark.thorough
 def test_a_result_file_needs_no_more_than_its_log_and_the_chip(tmp_path):
     """Model and ranks are the log's; the next command says them, too."""
     result = ROOT / "tests" / "measured" / "vllm-closed.json"

@@ -39,6 +39,7 @@ def records(fastcalc):
     return rows
 
 
+@pytest.mark.thorough
 def test_nine_in_ten_is_the_slow_end_of_the_80_percent_range(records):
     plan = (*PLAN, "--weights", "bf16", "--kv", "bf16")
     expected, sure = records(*plan), records(*plan, "--confidence", 90)
@@ -51,6 +52,7 @@ def test_nine_in_ten_is_the_slow_end_of_the_80_percent_range(records):
     assert records(*plan, "--confidence", 50) == expected
 
 
+@pytest.mark.thorough
 def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
     text = words(fastcalc(*PLAN, "--confidence", 90).out)
     first, _, rest = text.partition("rice per chip-hour")
@@ -122,6 +124,7 @@ def test_expected_regret_is_that_of_draws(held):
     assert expected_regret(costs=STEPS, at=AT, held=held) == pytest.approx(by_chance, rel=0.02)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("measured", [0, 1])
 def test_regret_after_a_measurement_is_that_of_draws(measured):
     """Speeds that a signal leaves open are drawn for each of many, spread over all there are."""

@@ -90,6 +90,7 @@ def carried_by_everything(grid, service, chips):
     return requests
 
 
+@pytest.mark.thorough
 @examples(20)
 @given(
     st.sampled_from(CHIPS),
@@ -110,6 +111,7 @@ def test_a_fleet_carries_what_the_best_of_everything_does(chip, model, service, 
         assert max(plans[0].misses.values()) <= 1.0
 
 
+@pytest.mark.thorough
 @examples(12)
 @given(st.sampled_from(CHIPS), st.sampled_from(MODELS), services, st.integers(1, 16))
 def test_a_rate_is_met_on_as_many_chips_as_carry_it(chip, model, service, chips):
@@ -189,6 +191,7 @@ def test_how_chips_are_divided(chips, replica_chips, carried, prompts, crew):
 SIZES = st.sampled_from([1, 2, 4, 8])
 
 
+@pytest.mark.thorough
 @example(node=7, nodes=2, replica=(4, 3), size=1, carried=1.0, seconds=1.0)  # three nodes
 @examples(60)
 @given(
@@ -340,6 +343,7 @@ def test_a_host_or_a_domain_is_not_divided(node):
 ASKED = {"prompt": 4000, "output": 1000, "ttft": "1s", "tpot": "25ms"}
 
 
+@pytest.mark.thorough
 def test_the_headline_is_that_of_the_records():
     """Requests and tokens of the sentence are sums over the first records."""
     answer = fc.plan("llama-3.1-70b", own={"h100-sxm": 20}, **ASKED)
@@ -353,6 +357,7 @@ def test_the_headline_is_that_of_the_records():
     assert first["service_output_tokens_per_s"] == pytest.approx(requests * 1000)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("chip", ["apple-m4-max", "rtx-4090"])
 def test_as_many_are_served_at_once_as_arrive_meanwhile(chip, fastcalc):
     """Where full batches take several times as long as those that there are, by Little's law.
@@ -490,6 +495,7 @@ def test_means_as_typed():
     assert watts("0.1 MW") == 100_000
 
 
+@pytest.mark.thorough
 def test_what_is_infeasible_says_what_the_limits_carry(fastcalc):
     """One chip carries a part of the rate; the sentence says which, and what each limit would do."""
     command = ("plan", "llama-3.1-8b", "--on", "l40s", "--tpot", "50ms", "--max-chips", "1")
@@ -608,6 +614,7 @@ def test_fewer_bits_than_published_stand_in_headline_and_rows(
     assert all(re.search(r"\*.* (q4_k_m|q8_0|fp8|nvfp4) ", row) for row in rows)
 
 
+@pytest.mark.thorough
 def test_owned_chips_that_are_too_few_exceed_no_limit(fastcalc):
     """70 billion parameters are 141 GB at 16 bits and 71 at 8: 80 GB do not hold them for sure."""
     refused = fastcalc("plan", "llama-3.1-70b", "--own", "h100-sxm=1")
@@ -699,6 +706,7 @@ def test_all_owned_chips_are_paid_for_and_can_carry(fastcalc):
     assert "Owning all 16 h100-sxm costs" in text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("owned", [("--own", "h100-sxm=8"), ()])
 def test_an_api_is_compared_once_with_all_chips(fastcalc, owned):
     """No second comparison with the part of the load that one allocation serves."""
@@ -783,6 +791,7 @@ def test_chips_named_again_are_added_up(own):
     }
 
 
+@pytest.mark.thorough
 def test_owned_chips_in_published_precision_come_first():
     """Two H100 hold llama-3.1-70b (141 GB in bf16) quantized only; eight A100 hold it in bf16.
 

@@ -73,6 +73,7 @@ def test_more_load_on_the_same_chips_never_raises_the_chance(planned, without_re
     assert chances[-1] == pytest.approx(simulated, abs=6.0)
 
 
+@pytest.mark.thorough
 def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, planned, without_regret):
     """At the slow end of its range a replica takes hardly any batch: far more chips."""
     plan = ("plan", "qwen3-32b", "--on", "rtx-5090", "--rate", "1/s", "--ttft", "500ms")

@@ -210,6 +210,7 @@ def test_fewer_requests_wait_no_longer_on_the_same_chips():
     assert waits == sorted(waits)
 
 
+@pytest.mark.thorough
 def test_of_as_few_chips_the_cheaper():
     """Two chips of either: 2 x 5.50 x 730 USD against 2 x 10.50 x 730."""
     plans = fc.plan(

@@ -25,6 +25,7 @@ def record(*words, **fixtures):
     return document["records"][0], document["assumptions"]["requests_per_s"]
 
 
+@pytest.mark.thorough
 def test_a_rate_by_how_often_they_ask(capsys, monkeypatch):
     """A fifth of 600 people, two requests a minute each, three times as many at the peak: 12/s."""
     words = ("--active-fraction", "0.2", "--peak-multiplier", "3")
@@ -61,6 +62,7 @@ def test_rate_and_response_time_are_one_fixed_point(words, capsys, monkeypatch):
     assert float(said[2]) == pytest.approx(seconds, rel=0.02)
 
 
+@pytest.mark.thorough
 def test_the_first_plan_is_that_of_the_rate_although_another_costs_the_same():
     """N = r (Z + R). Of two plans for $11,622, one leads at the rate of the search only."""
     asked = {"on": "mi300x", "users": 500, "think": "20s", "tpot": "20ms"}
@@ -199,6 +201,7 @@ def test_no_plan_for_a_rate_that_its_users_stay_below_costs_less(words, capsys, 
     assert plan["usd_per_month"] <= min(found) * (1.0 + 1e-9)
 
 
+@pytest.mark.thorough
 def test_alternatives_are_reported_and_searched_once(monkeypatch):
     """Of all rates that are tried, one has several plans; the first of them is the one chosen."""
     shown = []

@@ -245,6 +245,7 @@ def met_of(everything, service):
     return everything[:, met & (row["tpot"] <= service.tpot) & ~np.isnan(row["cost"])]
 
 
+@pytest.mark.thorough
 @example(  # llama.cpp decodes both sequences in one batch, also over two stages
     ["rtx-4090", "l40s"],
     "llama-3.1-8b",
@@ -380,6 +381,7 @@ def test_prompts_on_other_chips_are_what_trying_all_pairs_finds(
         assert best.cost == pytest.approx(unlike[0].min(), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_prompts_on_other_chips_are_what_both_commands_print(capsys, monkeypatch):
     """80 layers of keys and values of 8 heads of 128, over four links of 50 GB/s: on both sides."""
     words = ["plan", "llama-3.1-70b", "--on", "h200-sxm", "--prompts-on", "h100-sxm,wse-3"]
@@ -428,6 +430,7 @@ def assert_relaxed(relaxed, everything, service):
         assert relaxed.get(name, math.inf) == pytest.approx(np.min(met[row], initial=math.inf))
 
 
+@pytest.mark.thorough
 @examples(12)
 @given(st.sampled_from(CHIPS), st.sampled_from(MODELS), services)
 def test_the_batch_is_the_smallest_that_needs_no_more_replicas(chip, model, service):
@@ -570,6 +573,7 @@ def test_every_offered_plan_is_what_compare_says(model, rate, capsys, monkeypatc
         assert plan["usd_per_month"] == pytest.approx(hour * 730)
 
 
+@pytest.mark.thorough
 def test_one_output_token_has_no_prompts_between_tokens(capsys, monkeypatch):
     """A step reads between 15 GB of weights and a full memory of 86 GB at 3.35 TB/s: 4 to 26 ms.
 
@@ -629,6 +633,7 @@ def test_the_command_repeats_files_and_prices(flags, tmp_path, capsys, monkeypat
     assert plan["service_usd_per_hour"] == record["usd_per_hour"]
 
 
+@pytest.mark.thorough
 def test_the_title_and_the_next_command_say_what_was_typed(capsys, monkeypatch):
     asked = ("plan", "llama-3.1-8b", "--on", "l4,h100-sxm", "--rate", "300/min")
     monkeypatch.setenv("COLUMNS", "140")
@@ -638,6 +643,7 @@ def test_the_title_and_the_next_command_say_what_was_typed(capsys, monkeypatch):
     assert " --speculate 0.8x3 " in lines[-1]
 
 
+@pytest.mark.thorough
 def test_without_a_rate_plans_show_what_they_are_ranked_by(capsys, monkeypatch):
     asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm,l40s", "--format")
     ran = run(*asked, "markdown", capsys=capsys, monkeypatch=monkeypatch)

@@ -30,6 +30,7 @@ def test_the_crossing_is_where_both_bills_are_the_same():
         assert carried * 2500 == pytest.approx(tokens)
 
 
+@pytest.mark.thorough
 def test_the_sentence_has_the_numbers_of_the_first_record():
     plans = fc.plan("llama-3.1-8b", rate="30/s", api=[0.6, 0.15, 2.4], **ASKED)
     first = plans[0]
@@ -45,12 +46,14 @@ def test_the_sentence_has_the_numbers_of_the_first_record():
     assert f"the same if the chips cost {ratio:.1f} times as much" in words
 
 
+@pytest.mark.thorough
 def test_an_api_that_is_always_cheaper_is_said_to_be():
     plans = fc.plan("llama-3.1-8b", rate="1/s", api="0.001/0.001/0.001", **ASKED)
     assert plans[0]["api_break_even_utilization"] > 1
     assert "more than their throughput of" in " ".join(str(plans).split())
 
 
+@pytest.mark.thorough
 def test_carbon_is_that_of_the_energy():
     """Of 730 hours of the watts at 400 g, over the tokens of as many seconds."""
     first = fc.plan("llama-3.1-8b", rate="30/s", grid=400, **ASKED)[0]

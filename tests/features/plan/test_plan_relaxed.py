@@ -33,6 +33,7 @@ ASKED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sweep(ASKED, lambda name: name not in ("one replica", "TTFT")))
 def test_what_it_says_to_relax_helps(name, capsys, monkeypatch):
     """Each option alone."""
@@ -68,6 +69,7 @@ def test_a_budget_is_relaxed_to_the_price_of_a_node(capsys, monkeypatch):
     assert singly.code == 0
 
 
+@pytest.mark.thorough
 def test_single_chips_are_offered_with_the_budget_that_they_need(capsys, monkeypatch):
     """One h100-sxm at 2.95 USD is 2,153.5 a month, and a node of eight 17,228."""
     asked = ("llama-3.1-8b", "--on", "h100-sxm", "--rate", "1/s", "--budget", "50/month")

@@ -122,6 +122,7 @@ def test_chips_without_a_price_stand_in_no_list_of_prices(page):
     assert "h20 $" not in page(*asked, "h20,h100-sxm")
 
 
+@pytest.mark.thorough
 def test_assumptions_are_an_object_with_what_compare_says(planned, fastcalc):
     assumed = planned(*R1, "--load", "0.9")["assumptions"]
     ran = fastcalc("compare", "deepseek-r1", "--on", "mi355x,b200", "--format", "json")
@@ -176,6 +177,7 @@ def test_where_dollars_do_not_count_no_price_is_named(objective, page, planned):
     assert "costs more than" not in page(*asked)
 
 
+@pytest.mark.thorough
 def test_the_runner_up_is_another_chip_and_takes_as_many_times_as_it_costs(planned, page):
     document = planned(*R1)
     best, *_ = document["records"]
@@ -297,6 +299,7 @@ def test_the_range_scales_as_the_speed_that_compare_shows(planned, fastcalc):
     assert float(shown["bound ms"]) == pytest.approx(best["service_tpot_ms"] * slowed, rel=0.01)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("columns", [80, 100, 140])
 def test_the_range_is_there_at_any_width(columns, page):
     text = page(*R1, columns=columns)
@@ -340,6 +343,7 @@ def test_a_slow_end_within_the_limit_is_not_reported(found):
 # How busy replicas are.
 
 
+@pytest.mark.thorough
 def test_a_rate_shows_how_busy_replicas_are(planned, page):
     asked = (*SMALL, "--rate", "20/s")
     best = planned(*asked)["records"][0]
@@ -510,6 +514,7 @@ def test_an_odd_output_keeps_its_mean_context(fastcalc):
 # Chips without a price or power.
 
 
+@pytest.mark.thorough
 def test_chips_without_a_price_are_named(page, planned):
     asked = ("llama-3.1-8b", "--on", "h100-sxm,h20,h800")
     assert planned(*asked)["unpriced"] == ["h20", "h800"]
@@ -605,6 +610,7 @@ def test_a_rate_is_of_its_unit_and_said_as_typed(rate, a_second, said, planned, 
     assert title.endswith(f", {said}")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("tpot", "speed", "limit"), [("10ms", 50, 10), ("40ms", 100, 10), ("10ms", 100, 10)]
 )
@@ -682,6 +688,7 @@ def test_without_a_rate_the_service_has_no_tokens(planned):
     assert plan["cost"] == plan["usd_per_mtok_total"]
 
 
+@pytest.mark.thorough
 def test_chips_are_those_of_both_pools(planned, fastcalc):
     plans = [plan for plan in planned(*R1, "--top", 40)["records"] if plan["prefill"] == "apart"]
     assert any(plan["prefill_replicas"] != plan["replicas"] for plan in plans)
@@ -726,6 +733,7 @@ def test_a_table_of_formats_that_differ_leaves_other_tables_as_they_are():
     assert with_formats(kept, alike, has_fewer_bits=True) == before
 
 
+@pytest.mark.thorough
 @every("columns", [80, 100, 160])
 def test_chips_beyond_those_of_the_replicas_are_explained(capsys, monkeypatch, columns):
     """Two replicas of 16 chips and two of 4 for prefill are 40 chips, not 32."""

@@ -67,6 +67,7 @@ CASES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("program", list(FLAGS))
 @pytest.mark.parametrize("case", CASES)
 def test_engines_have_every_flag(program, case, capsys, monkeypatch):
@@ -221,6 +222,7 @@ def test_memory_and_lengths_are_those_of_the_prediction():
     assert values(trtllm.start(server()))["--max_seq_len"] == "3000"
 
 
+@pytest.mark.thorough
 @every("engine,is_eager", [("vllm", False), ("eager", True), ("vllm-0.19+eager", True)])
 def test_a_server_without_graphs_is_started_without_them(engine, is_eager, capsys, monkeypatch):
     line = f"llama-3.1-8b --on h100-sxm --rate 2/s --engine {engine} --emit vllm"
@@ -326,6 +328,7 @@ def test_the_script_has_the_numbers_of_the_plan():
     assert decoding[2] == "meta-llama/Llama-3.3-70B-Instruct"
 
 
+@pytest.mark.thorough
 def test_pools_apart_have_a_command_each():
     table = fastcalc.plan(
         "llama-3.3-70b", on="h200-sxm", rate=10, ttft="1s", tpot="40ms", emit="sglang"
@@ -398,6 +401,7 @@ def test_a_benchmark_that_is_advised_names_the_folder_of_its_stem(tmp_path, monk
     assert bench[bench.index("--model") + 1] == f"{folder}-fp8"
 
 
+@pytest.mark.thorough
 def test_numbers_of_slow_chips_are_not_called_expected():
     asked = {"on": "l40s", "rate": "1/s", "tpot": "60ms", "emit": "vllm"}
     sure, expected = (
@@ -761,6 +765,7 @@ def servers_of_a_mix():
     return plan
 
 
+@pytest.mark.thorough
 @every(
     "program,chip,counts,started",
     [
@@ -796,6 +801,7 @@ def test_servers_of_several_pools_run_at_once(
     assert sorted((line.split()[0], line.split()[-1]) for line in lines) == started
 
 
+@pytest.mark.thorough
 def test_pools_have_options_files_of_their_own(tmp_path):
     """Servers in the background read the options of their pool after those of the next exist."""
     mix = tmp_path / "mix.yaml"

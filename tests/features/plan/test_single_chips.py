@@ -17,6 +17,7 @@ def fastcalc(capsys, monkeypatch):
     return ran
 
 
+@pytest.mark.thorough
 def test_a_chip_of_a_node_that_would_do(fastcalc):
     """An eighth of a node of eight: $2.95 for 730 hours, as 'plan --by chip' has it."""
     asked = ("llama-3.1-8b", "--on", "h100-sxm", "--rate", "1.94/s")

@@ -544,6 +544,7 @@ def test_no_name_number_or_key_covers_another_or_is_cut_off(kind, count, width, 
     assert kind == "step" or all(chip in words for chip in CHIPS[:count])
 
 
+@pytest.mark.thorough
 def test_a_table_is_drawn(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795348800")  # 2026-11-22, noon
@@ -580,6 +581,7 @@ def is_slow(_: str, file: str) -> bool:
     return Path(file).stem not in ("memory", "roofline", "step")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("command", "file"), sweep(PICTURES, is_slow, [file for _, file in PICTURES])
 )

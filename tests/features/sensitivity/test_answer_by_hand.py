@@ -167,6 +167,7 @@ def test_records_have_the_value_that_each_number_needs(reached):
 SMALL = made_up.clocked(memory=[{"name": "M", "capacity": "1.02 MB", "bandwidth": "1000 TB/s"}])
 
 
+@pytest.mark.thorough
 def test_a_batch_that_fits_nowhere_has_no_effects():
     """20,000 sequences of 2 bytes are twice what a chip holds; two hold the weights once each."""
     answer = ask(on=SMALL, batch=20_000)

@@ -72,6 +72,7 @@ def some(count):
     return settings(strategies.examples(count), phases=[Phase.explicit, Phase.generate])
 
 
+@pytest.mark.thorough
 @some(1)
 @given(outcomes())
 def test_elasticities_are_difference_quotients(solved):
@@ -193,6 +194,7 @@ def chip(tmp_path):
     return path
 
 
+@pytest.mark.thorough
 def test_it_says_beyond_which_bandwidth_nothing_is_bought(chip):
     """A layer's floor of 17 us hides all below it: half the bandwidth gives the same speed."""
     table = fc.sensitivity("llama-3.1-8b", on=chip)
@@ -434,6 +436,7 @@ def test_the_least_pair_is_that_of_all_pairs(catalogue):
         assert not target.reached(figures.at(moved))
 
 
+@pytest.mark.thorough
 def test_a_chip_more_in_a_full_domain_changes_nothing():
     """Eight chips in a domain of eight: 1% less is no chip less, which would leave the domain."""
     table = fc.sensitivity("kimi-k2", on="b200", batch=32, chips=8)

@@ -16,6 +16,7 @@ TEN_THOUSAND = "1..10000+1"
 EACH = ("--batch", TEN_THOUSAND, "--prompt", TEN_THOUSAND)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("asked", "counted"),
     [

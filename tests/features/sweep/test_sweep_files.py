@@ -28,6 +28,7 @@ def compared(*asked, capsys, monkeypatch):
     return json.loads(ran.out)["records"]
 
 
+@pytest.mark.thorough
 def test_csv_and_json_hold_the_records_of_compare(capsys, monkeypatch):
     """One batch at a time: `compare` takes one layout for all batches of a chip."""
     asked = (*ASKED, "--batch", "8,4000")
@@ -180,6 +181,7 @@ def test_four_bits_are_those_of_the_maker(capsys, monkeypatch):
     assert found == {"b200": "nvfp4", "mi355x": "mxfp4"}
 
 
+@pytest.mark.thorough
 def test_parquet_holds_the_same(capsys, monkeypatch, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "found.parquet"

@@ -44,6 +44,7 @@ def test_lists_of_words(lists):
     assert made.to_pylist() == lists
 
 
+@pytest.mark.thorough
 def test_pandas_is_not_loaded():
     program = (
         "import pyarrow, sys, numpy\n"

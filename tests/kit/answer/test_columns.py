@@ -140,6 +140,7 @@ def test_a_day_that_is_none_is_refused(epoch, capsys, monkeypatch):
     assert "is not a time in seconds since 1970" in ran.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command", sweep(COMMANDS, lambda name: name.startswith(("fastmode", "sensitivity")))
 )

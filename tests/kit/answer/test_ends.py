@@ -73,6 +73,7 @@ def test_what_the_shell_has_opened_is_written_in_place(name, tmp_path):
     assert sorted(one.name for one in tmp_path.iterdir()) == ["found", "link"]
 
 
+@pytest.mark.thorough
 def test_pipes_and_devices_are_written_in_place(tmp_path, capsys, monkeypatch):
     os.mkfifo(tmp_path / "pipe")
     ran = shell("fastcalc list engines --format csv -o pipe & head -1 pipe; wait $!", tmp_path)
@@ -142,6 +143,7 @@ OWN = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("asked", "link"),
     [(asked, None) for asked in OWN]

@@ -73,6 +73,7 @@ def test_other_endings_are_refused(run, tmp_path, args, sentence):
     assert sentence in " ".join(ran.err.split())
 
 
+@pytest.mark.thorough
 def test_a_workbook_holds_numbers_units_and_the_dates_of_prices(run, tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     run(*COMPARE.split(), "-o", "answer.xlsx")
@@ -208,6 +209,7 @@ def test_parquet_keeps_hidden_letters_which_a_sheet_shows():
     assert book["records"]["A2"].value == r"soft\u00adhyphen\u200d"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", ["csv", "json", "md", "xlsx", "parquet"])
 @pytest.mark.parametrize(
     "command",

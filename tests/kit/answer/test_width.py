@@ -182,6 +182,7 @@ NOTES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_file", [True, False])
 def test_an_id_of_letters_keeps_its_form_at_the_beginning_of_a_note(page, tmp_path, is_file):
     """An own chip, in a file or in a folder, and an engine of the catalogue."""

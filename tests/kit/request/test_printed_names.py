@@ -10,6 +10,7 @@ from fastcalc.importers.instances import instances, printed_chip, stated_count
 from tests.helpers import every, run
 
 
+@pytest.mark.thorough
 @every(
     "name,chip,chips",
     [

@@ -336,6 +336,7 @@ def cases():
             yield (pytest.param if is_quick else thorough)(command, field, id=f"{command}-{field}")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("command", "field"), [*cases()])
 def test_what_moves_a_number_leaves_a_trace(command, field, folders, without_regret):
     value = folders.get((command, field)) or folders.get(field)
