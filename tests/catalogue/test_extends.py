@@ -51,23 +51,26 @@ def test_a_child_that_only_extends_has_every_field_of_its_parent(own, catalogue,
 
 
 def test_an_inherited_number_keeps_its_source(catalogue):
-    """Also where a child gives the name of that source to another one."""
+    """Also where a child gives the name of that source to another one; of all chips, and of some."""
     inherited = 0
     for name in catalogue.names("engines"):
         stated = read(Path(catalogue.find(name, "engines"))).mapping()
         if "extends" not in stated:
             continue
         child, parent = catalogue.engine(name), catalogue.engine(stated["extends"])
-        numbers = dict(child.parameters)
-        for key, from_parent in parent.parameters:
-            number = numbers[key]
-            if from_parent and from_parent.source and key not in stated.get("parameters", {}):
-                assert child.sources[number.source] == parent.sources[from_parent.source], (
-                    name,
-                    key,
-                )
-                inherited += 1
-    assert inherited > 500
+        own = stated.get("parameters", {}).keys()
+        numbers = [(child.parameters, parent.parameters, own)]
+        for group, of_parent in parent.architectures.items():
+            in_group = stated.get("architectures", {}).get(group, {}).keys()
+            numbers.append((child.architectures[group], of_parent, own | in_group))
+        for of_child, of_parent, replaced in numbers:
+            found = dict(of_child)
+            for key, number in of_parent:
+                if number and number.source and key not in replaced:
+                    title = child.sources[found[key].source].title
+                    assert (name, key, title) == (name, key, parent.sources[number.source].title)
+                    inherited += 1
+    assert inherited > 1000
 
 
 def test_a_source_of_the_same_name_is_another_one(own):
