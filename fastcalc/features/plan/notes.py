@@ -49,7 +49,7 @@ from fastcalc.features.plan.phrases import (
     weighted,
 )
 from fastcalc.features.plan.refusal import MOST_NAMED, chips_of, refusal_of, unknown_chips, why_lost
-from fastcalc.features.plan.service import NEAR
+from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.grid.grid import Grid
 from fastcalc.kit.answer.commands import compare_command
 from fastcalc.kit.answer.numbers_as_text import number, size, whole_percent
@@ -115,10 +115,8 @@ def notes_of_allocation(
     yield from weighted(Weight.BUSY, busy(chosen, service))
     if allocation.is_owned:
         yield from weighted(Weight.OWNED, _more_in_fewer_bits(allocation))
-        is_open = planned.is_of_one_class and not service.deviations and has_odds(chosen, service)
-        if is_open and (likely := chance_by_percentiles(chosen, service)):
-            owned = chosen.scenario.hardware.id
-            yield Note(f"owned {owned}: {whole_percent(likely)} {CHANCE}", Weight.ODDS)
+        if planned.is_of_one_class:
+            yield from weighted(Weight.ODDS, _chance_of_owned(chosen, service))
         return
     if (unlike := decision.on_unlike_chips) is not None:
         assert unlike.prefill_scenario is not None
@@ -146,6 +144,14 @@ def notes_of_allocation(
         *single_chip_notes(decision, verdict.grids),
     ):
         yield replace(note, text=f"{whose}{note.written}") if whose else note
+
+
+def _chance_of_owned(chosen: Plan, service: Service) -> Iterator[str]:
+    """Yield the probability that owned chips meet the limits, unless a confidence is requested."""
+    if has_odds(chosen, service) and not service.deviations:
+        chance = chance_by_percentiles(chosen, service)
+        if chance is not None:
+            yield f"owned {chosen.scenario.hardware.id}: {whole_percent(chance)} {CHANCE}"
 
 
 def decision_notes(
