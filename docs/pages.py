@@ -116,8 +116,8 @@ left out.
 range to 1.39x and 65%. In the last one, the median error is 1.19x and 76% are in range.
 - The {aside:,} measurements in the first row were never used to fit speeds. However, {late} of them
 were used to fit the widths of the ranges, so the {aside_share:.0f}% is optimistic. {dropped} others
-of these sources are [excluded](docs/evidence.md#when-a-measurement-is-excluded), though some of them
-count in the blind tests.
+of these sources are [excluded](docs/evidence.md#when-a-measurement-is-excluded), though some of
+them count in the blind tests.
 - {faster} faster than the hardware bound.
 - {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). The parameters of
 their engines are fitted to these {seen} measurements, so errors on other SRAM machines are probably
