@@ -145,13 +145,9 @@ class ClaimsAnswer(Answer):
         """Return the key to the verdicts."""
         verdicts = {judged.verdict for judged in self.judged}
         meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
-        possible = [
-            judged.claim.id
-            for judged in self.judged
-            if judged.check and judged.check.check.may and judged.verdict == "supported"
-        ]
-        enough = f"{listed(possible)}: supported, as one plausible case is enough for a possibility"
-        meanings += [enough] * bool(possible)
+        if possible := [judged.claim.id for judged in self.judged if judged.is_only_possible]:
+            enough = "supported although true only in some cases, because the claim says 'may'"
+            meanings.append(f"{listed(possible)}: {enough}")
         return f"key: {'; '.join(meanings)}"
 
     def next_command(self) -> str:

@@ -207,6 +207,12 @@ class Judged:
         return "supported"
 
     @property
+    def is_only_possible(self) -> bool:
+        """Whether a claim that says 'may' is supported by some plausible cases, but not by all."""
+        ranges = [test.outcome_over_ranges for test in self.tested]
+        return self.verdict == "supported" and "varies" in ranges
+
+    @property
     def tested(self) -> list[Tested]:
         """The tests that were run: check and conclusion."""
         return [test for test in (self.check, self.conclusion) if test is not None]

@@ -68,6 +68,8 @@ def verdict_sentence(judged: Judged) -> str:
     """Return the verdict as a sentence, decisive word first: "false as stated; ..."."""
     if judged.verdict == "supported" and not any(test.check.premises for test in judged.tested):
         return "true"
+    if judged.is_only_possible:
+        return "true in some plausible cases, which is enough because the claim says 'may'"
     if judged.verdict not in ("conditional", "undetermined") or judged.check is None:
         return MEANING[judged.verdict]
     outcomes = {tested.outcome_as_stated for tested in judged.tested}

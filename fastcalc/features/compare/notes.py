@@ -111,7 +111,7 @@ def _published(speeds: "Sequence[PublicSpeed]", outcome: Outcome) -> str:
     scenario, estimate = outcome.scenario, outcome.estimate
     is_plain = not scenario.traffic.speculation.drafted
     is_alone = is_plain and scenario.batches[0] == 1 and estimate.high is not None
-    plain, unstated, above = dict[str, None](), dict[str, None](), dict[str, "PublicSpeed"]()
+    plain, unstated, above = dict[str, None](), dict[str, None](), list["PublicSpeed"]()
     for speed in speeds:
         text = f"{number(speed.tokens_per_s)} ({speed.date[:7]})"
         if speed.tokens_per_pass == 1.0:
@@ -119,7 +119,7 @@ def _published(speeds: "Sequence[PublicSpeed]", outcome: Outcome) -> str:
         elif speed.tokens_per_pass:
             plain[f"{text[:-1]}, {number(speed.tokens_per_pass)} tokens per step)"] = None
         elif is_alone and estimate.high is not None and speed.tokens_per_s > estimate.high[0]:
-            above[text] = speed
+            above.append(speed)
         else:
             unstated[text] = None
     if unstated:
@@ -127,8 +127,12 @@ def _published(speeds: "Sequence[PublicSpeed]", outcome: Outcome) -> str:
     stated = f": {', '.join(plain)}" if plain else ""
     if not above:
         return stated
-    reason = _explained(above.values(), outcome)
-    return f"{stated}{'. A' if plain else ', a'}bove the range: {', '.join(above)}; {reason}"
+    dates = dict[str, dict[str, None]]()  # of each speed, which several sources may publish
+    for speed in above:
+        dates.setdefault(number(speed.tokens_per_s), {})[speed.date[:7]] = None
+    speeds_above = ", ".join(f"{text} ({listed([*of_text])})" for text, of_text in dates.items())
+    reason = _explained(above, outcome)
+    return f"{stated}{'. A' if plain else ', a'}bove the range: {speeds_above}; {reason}"
 
 
 def _explained(speeds: "Collection[PublicSpeed]", outcome: Outcome) -> str:
