@@ -112,12 +112,13 @@ publication, such as an article or a benchmark site.
 - In cross-validation, we leave out one publisher at a time, fit to the others, and predict what was
 left out.
 - In the six blind tests, we predicted each measurement before using it for anything else.
-[Individual tests](docs/evidence.md#scores-of-unseen-sources) vary widely, from 1.19x and 88% in
-range to 1.39x and 65%. In the last one, the median error is 1.19x and 76% are in range.
-- The {aside:,} measurements in the first row were never used to fit speeds. However, {late} of them
-were used to fit the widths of the ranges, so the {aside_share:.0f}% is optimistic. {dropped} others
-of these sources are [excluded](docs/evidence.md#when-a-measurement-is-excluded), though some of
-them count in the blind tests.
+The best of [these tests](docs/evidence.md#scores-of-unseen-sources) had a median error of 1.19x and
+88% in range, the worst one 1.39x and 65%, and the latest one 1.19x and 76%.
+- The {aside:,} measurements in the first row were never used to fit speeds. However, {late} of
+them were used to fit the widths of the ranges, so the {aside_share:.0f}% is optimistic. Another
+{dropped} measurements of these sources are
+[excluded](docs/evidence.md#when-a-measurement-is-excluded). Some of them were excluded only after a
+blind test, which therefore includes them.
 - {faster} faster than the hardware bound.
 - {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). The parameters of
 their engines are fitted to these {seen} measurements, so errors on other SRAM machines are probably

@@ -25,7 +25,7 @@ ALIASES = [
             "fastmode kimi-k2.6 --on b200 --batch 8 --speedup 2",
             "kimi-k2.6 (int4-g32) on 4 b200 gives each of 8 users ",
         ),
-        ("show kimi-k2.6", "kimi-k2.6 Kimi-K2.6 (same shape as Kimi K2.5)"),
+        ("show kimi-k2.6", "kimi-k2.6: Kimi-K2.6 (same shape as Kimi K2.5)"),
         ("compare deepseek-r1 --on b200", " DeepSeek-R1: 671B"),
         ("compare deepseek-v3 deepseek-r1 --on b200", " DeepSeek-V3 and DeepSeek-R1: 671B"),
         (

@@ -230,7 +230,7 @@ class MeasureAnswer(Answer):
             ""
             if self.measured
             else (
-                "; range width: after this run and those above it, relative to now; after: "
+                "; range width: after this run and those above it / now; 80% range after: "
                 "expected range; your measurements will move its center"
             )
         )

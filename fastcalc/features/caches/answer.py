@@ -31,8 +31,8 @@ _ROWS = pick(
 )
 SHOWN = [*pick("hardware chips"), *_ROWS]
 _KEY = (
-    "key: hit rate: of prompt tokens; break-even: price below which the memory tier pays for "
-    "itself in chips saved"
+    "key: hit rate: of prompt tokens; another tier: holds all cached tokens, those in chip memory "
+    "included; break-even: price of its memory at which it costs as much as the chips it saves"
 )
 
 

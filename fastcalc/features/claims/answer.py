@@ -23,7 +23,7 @@ from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.kit.answer.record_tables import words
 from fastcalc.mentions import command, flag, option
 from fastcalc.quoting import shell_line
-from fastcalc.written import listed, many
+from fastcalc.written import many
 
 _WORDS = {"equals": "", "at-least": "at least ", "at-most": "at most ", "between": ""}
 
@@ -145,9 +145,6 @@ class ClaimsAnswer(Answer):
         """Return the key to the verdicts."""
         verdicts = {judged.verdict for judged in self.judged}
         meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
-        if possible := [judged.claim.id for judged in self.judged if judged.is_only_possible]:
-            enough = "supported although true only in some cases, because the claim says 'may'"
-            meanings.append(f"{listed(possible)}: {enough}")
         return f"key: {'; '.join(meanings)}"
 
     def next_command(self) -> str:

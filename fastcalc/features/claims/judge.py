@@ -23,9 +23,9 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
 MEANING: dict[Verdict, str] = {
-    "supported": "true in every plausible case",
+    "supported": "true in every plausible case, or in one if the claim says 'may'",
     "conditional": "true only under assumptions that the claim leaves out",
-    "misleading": "the number is right, but the conclusion is wrong",
+    "misleading": "the premise is right, but the conclusion does not follow",
     "refuted": "false in every plausible case",
     "undetermined": "the facts that decide it are not published",
     "external": "not a matter of calculation",

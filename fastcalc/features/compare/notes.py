@@ -147,7 +147,8 @@ def _explained(speeds: "Collection[PublicSpeed]", outcome: Outcome) -> str:
     least = number(min(rates) / float(estimate.high[0]), 2)
     most = number(max(rates) / float(estimate.speed[0]), 2)
     pronoun = "them" if len(speeds) > 1 else "it"
-    return f"speculative decoding with {least} to {most} tokens per step would explain {pronoun}"
+    tokens = f"{least} to {most} tokens per step"
+    return f"speculative decoding that accepts {tokens} would explain {pronoun}"
 
 
 def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -51,11 +51,11 @@ def headline(solution: SpeedupOptions) -> str:
         return f"{nothing} Other chips reach it: {other_chips}."
     means, cost = _means_and_cost(solution, on_same_chips)
     _, same = rows(solution, [on_same_chips])
-    reached = f"{number(same['tokens_per_s_per_user'])} tokens/s per user"
-    sentence = f"With {means}, {chip} reaches {reached} ({number(same['speedup'])}x) {cost}."
+    cost = f"{cost} and batch {same['batch']:,}"
+    sentence = f"Cheapest on {chip} for {target}: {means}, {cost}."
     if on_others:
         means, cost = _means_and_cost(solution, on_others)
-        sentence += f" With {means}, this speed is possible {cost.replace(_TODAYS, 'x (')}."
+        sentence += f" On other chips: {means}, {cost.replace(_TODAYS, 'x (')}."
     return sentence
 
 

@@ -140,6 +140,6 @@ def expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         (largest, where), *others = batches
         fits = listed([f"{largest} sequences {where}", *map(" ".join, others)])
         yield (
-            f"the largest batch allows for {listed([*engines])} needing more memory beside the KV "
-            f"cache than expected. If it needs as much as expected, {fits}"
+            f"the largest batch includes a margin, since {listed([*engines])} may reserve more "
+            f"memory than expected. Without the margin, {fits}"
         )

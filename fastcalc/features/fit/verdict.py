@@ -59,7 +59,9 @@ def verdict(members: Sequence[StartLocation]) -> str:
     clauses, largest = [], ""
     if fitting:
         batches = [
-            f"{location.max_batch:,}" + f" on {named_chips(location)}" * (len(fitting) > 1)
+            f"{location.max_batch:,}"
+            + f" on {named_chips(location)}" * (len(fitting) > 1)
+            + _other_layout(location)
             for location in fitting
         ]
         largest = f" The largest batch is {listed(batches)}."
@@ -79,6 +81,12 @@ def verdict(members: Sequence[StartLocation]) -> str:
     (verb, chips), *others = clauses
     further = "".join(f"; it {verb} {chips}" for verb, chips in others)
     return f"{model} {verb} at batch {batch:,} {chips}{further}.{largest}"
+
+
+def _other_layout(location: StartLocation) -> str:
+    """Name the layout of the largest batch if it is not the layout of the smallest batch."""
+    largest = location.roomiest.layout
+    return "" if largest == location.placement.layout else f" ({largest})"
 
 
 def _unfit(locations: Sequence[StartLocation]) -> Iterator[tuple[str, str]]:

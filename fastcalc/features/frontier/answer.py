@@ -60,9 +60,9 @@ _TRIED = (
     f"layouts, use compare with {option('tp')}, {option('pp')}, {option('ep')} and {option('dp')}"
 )
 _KEY = (
-    "key: rows: Pareto frontier of speed and price; 80% range: four of five measurements should "
-    "fall inside it; bound: roofline limit; $/Mtok: $ per million output tokens, or prompt and "
-    "output tokens (in+out)"
+    "key: rows: Pareto frontier of speed and price before rounding; 80% range: four of five "
+    "measurements should fall inside it; bound: roofline limit; $/Mtok: $ per million output "
+    "tokens, or prompt and output tokens (in+out)"
 )
 _MARKS = {"*": "quantizing below the published precision changes the answers"}
 
@@ -181,8 +181,7 @@ def verdict(points: Sequence[FrontierPoint]) -> list[str]:
     slow, fast = points[0], points[-1]
     if len(points) == 1:
         return [f"Cheapest and fastest: {_offer(slow)}."]
-    fastest = _offer(fast).replace(" tokens/s", "").replace("/Mtok", "")
-    sentence = f"Cheapest: {_offer(slow)}; fastest: {fastest}."
+    sentence = f"Cheapest: {_offer(slow)}; fastest: {_offer(fast)}."
     runs = runs_of(points)
     if len(runs) == 1 and len(runs[0].chips) == 1:
         return [sentence]
@@ -197,8 +196,8 @@ def verdict(points: Sequence[FrontierPoint]) -> list[str]:
         f"{name_of(before)} up to {number(edge(before.points, after.points))}"
         for before, after in pairwise(runs)
     ]
-    reach[0] += " tokens/s"
-    cheapest = f"{', '.join(reach)}, then {name_of(runs[-1])}"
+    reach[0] += " tok/s"
+    cheapest = f"{', '.join(reach)}; above that, {name_of(runs[-1])}"
     return [sentence, f"Cheapest by speed: {cheapest}."]
 
 
@@ -238,10 +237,10 @@ def _ranged_cost(point: FrontierPoint) -> Ranged:
 def name_of(run: _Run) -> str:
     """Name the chips of a group. Several chips are tied in price."""
     chips = listed(first_few(run.chips, _MOST_RUNS), "or")
-    return chips if len(run.chips) == 1 else f"{chips} (uncertain)"
+    return chips if len(run.chips) == 1 else f"{chips} (uncertain which)"
 
 
 def _offer(point: FrontierPoint) -> str:
     (record,) = _records([point])
     speed, price = record_tables.user_speed(record), record_tables.output_price(record)
-    return f"{named_chips(point.outcome)}, {speed} tokens/s at {price}/Mtok"
+    return f"{named_chips(point.outcome)}, {speed} tok/s at {price}/Mtok"

@@ -206,8 +206,8 @@ class InferAnswer(Answer):
                 noun_phrase = first + f" together with {listed(techniques)}" * bool(techniques)
                 noun_phrase += " (few matches)" * combination.region.is_thin
                 (joint if techniques else alone).append(noun_phrase)
-        words = listed([f"by {phrase}" for phrase in alone + joint], "or")
-        sentence = f"the fast tier could be explained {words}"
+        explanations = f"simplest explanation{'s' * (len(alone + joint) > 1)}"
+        sentence = f"{explanations} of the fast tier: {listed(alone + joint, 'or')}"
         sentence += "; no technique alone could explain it" * (not alone)
         unclear = " Speeds and prices alone cannot tell which." * (len(alone + joint) > 1)
         return f"{sentence[0].upper()}{sentence[1:]}.{unclear}"
@@ -302,11 +302,11 @@ class InferAnswer(Answer):
         ratios = [noun for name, noun in _BOTH.items() if name in leading]
         nouns = [side.label for name, side in SIDES.items() if name in leading - _BOTH.keys()]
         nouns += [f"{listed(ratios, 'or')} of each tier"] * bool(ratios)
-        which = f"any one of these ({listed(nouns, 'or')})" if len(leading) > 1 else nouns[0]
+        which = listed(nouns, "or")
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"a guess among these {count} explanations is right in {now}% of cases. It would be "
-            f"right in {chance_then}% if the provider published {which}"
+            f"choosing among the {count} explanations of the headline by chance is right in {now}% "
+            f"of cases. It would be right in {chance_then}% if the provider published {which}"
         )
 
     def next_command(self) -> str:

@@ -270,8 +270,8 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
     return [
         f"for {total.count:,} more measurements from {total.sources} sources that no engine was "
         f"fitted on, the median error is {total.median_factor:.2f}x and the 90th percentile "
-        f"{total.p90_factor:.2f}x; {whole_percent(total.coverage)} are in the 80% range "
-        f"({option('wide')} lists them)",
+        f"{total.p90_factor:.2f}x. {whole_percent(total.coverage)} are in the 80% range, whose "
+        f"width was partly fitted to them ({option('wide')} lists them)",
         "SRAM machines: their engines are fitted to these very speeds, so expect larger errors on "
         "others",
         f"{len(aside.suspect.predictions)} measurements are excluded as implausible; "

@@ -167,8 +167,8 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
     chips = f"{best.chips} rented {chip} chips" if best.chips > 1 else f"one rented {chip}"
     benchmark = f"a {best.minutes}-minute benchmark on {chips}"
     yield Note(
-        f"{benchmark} (${best.usd:,.2f}) may show that another plan is cheaper. The "
-        f"expected saving is about ${_rough(saved)} per month",
+        f"{benchmark} (${best.usd:,.2f}) may show that another plan is cheaper; on average, it "
+        f"saves about ${_rough(saved)} per month",
         weight,
     )
     server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"

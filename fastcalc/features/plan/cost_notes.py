@@ -83,14 +83,13 @@ def break_even(decision: Decision) -> str:
     above, below = runner_up_prices(decision)
     if decision.runner_up is None or (above is None and below is None):
         return ""
-    chip, runner_up = (
-        plan.scenario.hardware.id for plan in (decision.plans[0], decision.runner_up)
-    )
+    first, second = (plan.scenario for plan in (decision.plans[0], decision.runner_up))
+    chip, runner_up = first.hardware.id, second.hardware.id
     usd = decision.runner_up.scenario.quote.usd_per_hour
     now = f" (now ${usd:,.2f})" if usd else ""
-    prices = [f"{runner_up}{now} cost less than ${number(rounded_down(below))}"] if below else []
-    prices += [f"{chip} cost more than ${number(rounded_up(above))}"] if above else []
-    return f"the {runner_up} plan would be cheaper if {' or '.join(prices)}"
+    prices = [f"at a price below ${number(rounded_down(below))}{now}"] if below else []
+    prices += [f"with {chip} above ${number(rounded_up(above))}"] if above else []
+    return f"{runner_up} in {second.work.short_format} would win {' or '.join(prices)}"
 
 
 def against_api(planned: "PlanAnswer") -> Iterator[str]:

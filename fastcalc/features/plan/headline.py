@@ -1,7 +1,7 @@
 """The headline of a plan: chips to rent, the load of owned chips, and what to know first."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fastcalc.core.own_formats import own_formats
@@ -12,6 +12,8 @@ from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.phrases import bill_of, level_runner_up
 from fastcalc.features.plan.ranked_plan import api_usd_per_month
 from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.sharing import ReplicaPool
+from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.kit.answer.numbers_as_text import dollars, number
 from fastcalc.kit.answer.parts import Title
 from fastcalc.written import listed
@@ -20,23 +22,31 @@ if TYPE_CHECKING:
     from fastcalc.features.plan.answer import PlanAnswer
 
 
+_BEST = {
+    "usd": "Cheapest plan",
+    "watts": "Plan with least power",
+    "chips": "Plan with fewest chips",
+}
+
+
 def headline(planned: "PlanAnswer") -> Title:
     """Return the headline: chips to rent, or the load that owned chips sustain and what to rent."""
     fleet, remarks = planned.fleet, _remarks(planned)
     rented = [pool for allocation, pool in planned.pools if not allocation.is_owned]
-    chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in rented))
-    bill = bill_of(rented)
+    chips = dict.fromkeys(pool.plan.scenario.hardware.id for pool in rented)
+    bill = bill_of(rented, next(iter(chips))) if len(chips) == 1 else bill_of(rented)
+    bill += f" ({' + '.join(chips)})" * (len(chips) > 1)
     if not fleet.owned:
         is_sized = fleet.serves_all and not fleet.service.is_fleet
         answer = bill if is_sized else f"{bill}, sustain {_load(planned)}"
-        return Title(chips, f"{answer}{remarks}", answer)
+        return Title(_name_of_best(rented, fleet.service), f"{answer}{remarks}", answer)
     load = _load(planned)
     if rented:
         more = fleet.allocations[-1].requests
         rate = fleet.service.rate
         rest = "the rest" if rate and fleet.serves_all else f"{number(more)} more"
         load = number(fleet.requests - more) + (f" of {number(rate)}" if rate else "")
-        load += f" requests/s; rent {chips} for {rest}: {bill}{in_all(fleet)}"
+        load += f" requests/s; for {rest}, rent {bill}{in_all(fleet)}"
     answer = f"{sustain_verb(fleet)} {load}"
     counts, idle = Counter[str](), Counter[str]()
     for allocation in fleet.allocations:
@@ -47,6 +57,15 @@ def headline(planned: "PlanAnswer") -> Title:
     running = {chip: f"{counts[chip] - idle[chip]:,} of " for chip in +idle if is_served}
     owned = listed([f"{running.get(chip, '')}{count:,} {chip}" for chip, count in counts.items()])
     return Title(owned, f"{answer}{remarks}", answer)
+
+
+def _name_of_best(rented: Sequence[ReplicaPool], service: Service) -> str:
+    """Say what the rented chips are best at, and in which format a single model is served."""
+    usd = sum_if_known(pool.plan.usd_per_month for pool in rented)
+    best = "Best plan" if service.objective == "usd" and usd is None else _BEST[service.objective]
+    if service.is_fleet:
+        best = "Plan with most requests"
+    return best + f" in {rented[0].plan.scenario.work.short_format}" * (len(rented) == 1)
 
 
 def _remarks(planned: "PlanAnswer") -> str:
@@ -84,10 +103,11 @@ def in_all(fleet: Fleet) -> str:
 
 
 def sustain_verb(fleet: Fleet) -> str:
-    """Return the verb for owned chips: they serve a given rate, or sustain a maximum rate."""
+    """Return the words for owned chips: enough for a given rate, or sustaining a maximum rate."""
     is_all = fleet.service.rate is not None and all(part.is_owned for part in fleet.allocations)
-    verb = "serve" if is_all and fleet.serves_all else "sustain"
-    return f"{verb}s" if sum(kind.chips for kind in fleet.owned) == 1 else verb
+    if is_all and fleet.serves_all:
+        return "enough for"
+    return "sustains" if sum(kind.chips for kind in fleet.owned) == 1 else "sustain"
 
 
 def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:

@@ -133,4 +133,4 @@ def unlimited_ttft(planned: "PlanAnswer") -> Iterator[str]:
     if service.ttft == inf and share is not None:
         seconds = max(pool.plan.values["ttft"] for _, pool in planned.pools)
         time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
-        yield f"no TTFT limit is set ({option('ttft')}): p{share * 100:g} TTFT is {time}"
+        yield f"no TTFT limit is set ({option('ttft')}). The plan's p{share * 100:g} TTFT is {time}"

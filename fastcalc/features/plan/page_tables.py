@@ -22,7 +22,6 @@ from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.mentions import option
-from fastcalc.written import many
 
 if TYPE_CHECKING:
     from fastcalc.features.plan.answer import PlanAnswer
@@ -39,7 +38,7 @@ def _prefill(record: Record) -> str:
     chip, ranks = record["prefill_hardware"], _cut(record, "prefill_")
     shape = " ".join(word for word in (ranks, chip) if word and word != cut(Layout()))
     if not shape:
-        return many(record["prefill_replicas"], "replica")
+        shape = "1 chip"
     return f"{record['prefill_replicas']:,.0f} x {shape}"
 
 

@@ -77,7 +77,9 @@ def level_runner_up(decision: Decision, *, is_sure: bool = False) -> str:
     of = "throughput" if is_fleet else AMOUNTS[decision.service.objective]
     is_priced = decision.service.objective == "usd" and not is_fleet
     price = f" ({_price(second, decision.service)})" * is_priced
-    return f"; {count}{chip}{price} {_may_win(decision)} (80% ranges of {of} overlap)"
+    first, name = (plan.scenario.work.short_format for plan in (decision.plans[0], second))
+    bits = f" in {name}" * (name != first)
+    return f"; {count}{chip}{bits}{price} {_may_win(decision)} (80% ranges of {of} overlap)"
 
 
 def _price(plan: Plan, service: Service) -> str:
@@ -121,11 +123,14 @@ def cut(layout: Any) -> str:
     return str(layout).replace(" ", "") or "1 chip"
 
 
-def chips_and_price(plan: Plan, service: Service) -> str:
-    """Describe the chips and price of a plan."""
+def chips_and_price(plan: Plan, service: Service, chip: str | None = None) -> str:
+    """Describe the chips and price of a plan.
+
+    chip : The chip type to count, instead of "chips".
+    """
     is_unsure = "chips_total" in undetermined(plan, service)
     count, _, chips = many(plan.values["chips"], "chip").partition(" ")
-    chips = f"{marked(count, is_unsure=is_unsure)} {chips}"
+    chips = f"{marked(count, is_unsure=is_unsure)} {chip or chips}"
     if plan.node_chips > 1:
         nodes = plan.values["chips"] / plan.node_chips
         chips += f" in {'a node' if nodes == 1 else f'{nodes:,.0f} nodes'}"
@@ -143,10 +148,14 @@ def chips_and_price(plan: Plan, service: Service) -> str:
     return f"{chips}, {month}"
 
 
-def bill_of(pools: Sequence[ReplicaPool]) -> str:
-    """Describe the chips and price of the pools."""
+def bill_of(pools: Sequence[ReplicaPool], chip: str | None = None) -> str:
+    """Describe the chips and price of the pools.
+
+    chip : The chip type to count, instead of "chips".
+    """
     if len(pools) == 1 and len(pools[0].classes) == 1:
-        return chips_and_price(pools[0].plan, pools[0].decision.service)
-    chips = many(sum(pool.chips for pool in pools), "chip")
+        return chips_and_price(pools[0].plan, pools[0].decision.service, chip)
+    count = sum(pool.chips for pool in pools)
+    chips = f"{count:,.0f} {chip}" if chip else many(count, "chip")
     usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
     return chips if usd is None else f"{chips}, ${dollars(usd)} per month"

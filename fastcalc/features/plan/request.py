@@ -25,8 +25,8 @@ class ServiceLevel(Request):
         float | None,
         flag(
             "P",
-            f"Percentage of requests that must meet {option('ttft')} (Poisson arrivals); default: "
-            f"99, or none if {option('load')} exceeds 0.8.",
+            "Percentage of requests that must meet the TTFT and TPOT limits, with Poisson "
+            f"arrivals; default: 99, or none if {option('load')} exceeds 0.8.",
         ),
     ] = None
     tpot: Annotated[
@@ -62,8 +62,8 @@ class Askers(Request):
         "NumberGiven | None",
         flag(
             "N/s",
-            "Request rate to sustain, e.g. 20/s; default: the most that owned chips, budget or "
-            "power allow, else one replica.",
+            "Request rate to sustain, e.g. 20/s; default: the highest that owned chips, budget or "
+            "power allow; without them, that of one replica.",
             says=_rate_said,
         ),
     ] = None
@@ -174,7 +174,7 @@ class WantedPlans(Request):
         flag(
             "P",
             "Required chance in percent of meeting the limits, given the ranges of predicted "
-            "speeds, e.g. 90.",
+            "speeds, e.g. 90; default: expected speeds must meet them.",
             says="with a {:g}% chance of meeting the limits",
         ),
     ] = None
@@ -187,8 +187,8 @@ class WantedPlans(Request):
     load: Annotated[
         float | None,
         groups.a_share(
-            "Maximum utilization of a replica, e.g. 0.7; above 0.8, without "
-            f"{option('percentile')}, queueing is ignored (even arrivals).",
+            "Maximum utilization of a replica, e.g. 0.7; default: 0.8, or 1 if queueing is "
+            f"ignored. Above 0.8 without {option('percentile')}, arrivals are assumed to be even.",
             old_name="utilization",
         ),
     ] = None

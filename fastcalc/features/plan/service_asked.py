@@ -209,8 +209,9 @@ def phrase(request: FindPlans, service: Service, models: str | None = None) -> s
     phrases = {
         setting.name: setting.phrase for setting in settings(request) if setting.name not in shown
     }
-    if service.claimed_share and request.ttft:
-        phrases["ttft"] = f"p{service.claimed_share * 100:g} {phrases['ttft']}"
+    for name in ("ttft", "tpot"):
+        if service.claimed_share and getattr(request, name):
+            phrases[name] = f"p{service.claimed_share * 100:g} {phrases[name]}"
     if request.users is not None:
         loop, people = f"{number(service.rate or 0.0)} requests/s", people_of(request)
         if service.rate and people is not None and people.think is not None:
@@ -231,4 +232,4 @@ def _limits_of_file(request: FindPlans, service: Service) -> Iterator[str]:
     if request.ttft is None and service.ttft < inf:
         yield f"{percent}TTFT up to {number(service.ttft * 1e3)} ms"
     if request.tpot is None and request.min_speed is None and service.tpot < inf:
-        yield f"TPOT up to {number(service.tpot * 1e3)} ms"
+        yield f"{percent}TPOT up to {number(service.tpot * 1e3)} ms"

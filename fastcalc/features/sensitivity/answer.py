@@ -28,7 +28,7 @@ from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import flag, option
 from fastcalc.written import listed, many
 
-_RANKS = ("Most effective chip or engine change:", "Next:")
+_RANKS = ("Strongest chip or engine parameter:", "Next:")
 """Words before the parameters with the largest effects."""
 
 _WORTH = 0.05
@@ -95,8 +95,7 @@ class MovedBatch:
         """Describe the chip and engine parameters with the largest effects."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
-            f"{start} 1% {'more' if row.elasticity > 0 else 'less'} {row.name} raises speed by "
-            f"{number(abs(row.elasticity), 2)}%."
+            f"{start} {row.name}{_for_more(row.change_cell('speed'))}."
             for start, row in zip(_RANKS, worth, strict=False)
         ]
 
@@ -108,7 +107,7 @@ class MovedBatch:
         above = [f"{row.name} {row.text(row.enough)}" for row in spare]
         faster = [row.name for row in spare if row.change("ttft") < 0.0]
         shorter = f". More {listed(faster, 'or')} would still shorten TTFT" if faster else ""
-        unused = f"values above these speed up decode by at most 1%: {listed(above)}"
+        unused = f"beyond {listed(above, 'or')}, decode speeds up by at most 1%"
         return f"{unused}{shorter}" if above else ""
 
     def _designed(self) -> Iterator[MovedNumber]:
@@ -132,6 +131,11 @@ class MovedBatch:
             f"at batch {self.goal.scenario.batches[0]:,}, the smallest two-parameter change that "
             f"reaches {_in_words(self.goal.target)} sets {listed(changes)}"
         )
+
+
+def _for_more(change: str) -> str:
+    """Put the change of speed into words. Empty if the parameter cannot be raised."""
+    return f" (+10% changes speed by {change})" if change.endswith("%") else ""
 
 
 def batches_of(

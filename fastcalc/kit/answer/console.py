@@ -111,7 +111,7 @@ def worded(block: Part, wording: Wording) -> Part:
 def _lines(block: Part, width: int) -> Iterator[Line]:
     if isinstance(block, Title):
         name = one_line(block.name)
-        yield from _led_by(f"{name}  {block.answer}", f"{name}  {block.sentence}", width)
+        yield from _led_by(f"{name}: {block.answer}", f"{name}: {block.sentence}", width)
     elif isinstance(block, TextTable):
         headings = [tuple(map(one_line, heading)) for heading in block.headings]
         rows = [[one_line(cell) for cell in row] for row in block.rows]

@@ -159,8 +159,8 @@ DraftModelGiven = Annotated[
     str | None,
     flag(
         "NAME",
-        "Separate draft model, or eagle3 for a one-layer head: adds its memory, and with "
-        f"{option('speculate')} its time.",
+        "Draft model for speculative decoding, or eagle3 for a one-layer head. Its memory is "
+        f"counted, and with {option('speculate')} its time.",
         completion=offered.models,
         says="drafted by {}",
         premise="deployment",
@@ -339,7 +339,8 @@ class HostMemory(HostName):
         str,
         flag(
             "served|decode",
-            f"Placement goal for data not in {option('place')}: throughput or decode speed.",
+            f"What to maximize when placing data that {option('place')} does not name: served "
+            "throughput or decode speed.",
             says="placed for {}",
         ),
     ] = "served"
@@ -393,7 +394,8 @@ class PriceBasisOnly(Request):
         str | None,
         flag(
             "on-demand|reserved|spot|marketplace|survey|estimate",
-            "Price type; default: on-demand, else survey median, estimate, marketplace.",
+            "Kind of rental price; default: on-demand, or the next known of survey median, "
+            "estimate and marketplace.",
             says="{} prices",
         ),
     ] = None

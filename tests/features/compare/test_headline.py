@@ -241,7 +241,7 @@ def test_a_headline_marks_a_speed_that_no_publication_determines(fastcalc):
         ["frontier", "llama-3.1-8b", "--on", "wse-3", "--max-chips", "1"],
     ):
         text = words(fastcalc(*request).out.partition("\n\n")[0])
-        assert re.search(r"\d\? tokens/s", text), request
+        assert re.search(r"\d\? tok(?:ens)?/s", text), request
 
 
 def test_a_ratio_of_unequal_batches_cannot_be_made():
@@ -403,9 +403,9 @@ def test_the_page_opens_with_the_same_sentence(fastcalc, tmp_path):
     assert escape(sentence) in words(page.read_text(encoding="utf-8"))
 
 
-LEVEL = " (uncertain)"
+LEVEL = " (uncertain which)"
 OFFER = (
-    r"est: ([\w,]+) ([\w.-]+), ([\d.,]+\??) tokens/s(?: per user)? at "
+    r"est: ([\w,]+) ([\w.-]+), ([\d.,]+\??) tok(?:ens)?/s(?: per user)? at "
     r"\$([\d,]*\d(?:\.\d+)?)"
 )
 
@@ -454,7 +454,7 @@ def test_a_frontier_runs_from_the_cheapest_to_the_fastest(seed, fastcalc):
         return
     runs = runs.partition(". ")[0].rstrip(".")
     check_runs(runs, rows)
-    steps, _, last = runs.replace(LEVEL, "").replace(" tokens/s", "").rpartition(", then ")
+    steps, _, last = runs.replace(LEVEL, "").replace(" tok/s", "").rpartition("; above that, ")
     steps = re.findall(r"(\S.*?) up to ([\d.,]*\d)", re.sub("(?<=\\d), ", " ", steps))
     steps = [(re.split(", | or ", chips), edge) for chips, edge in steps]
     edges = [float(speed.replace(",", "")) for _, speed in steps]
@@ -529,17 +529,19 @@ BITS |= {"int4": 4.25, "q4_k_m": 4.8, "q4_0": 4.5, "q6_k": 6.6, "q5_k_m": 5.7}
 PUBLISHED = {model: "mxfp4" if model == "gpt-oss-120b" else "bf16" for model in MODELS}
 """Formats of weights in which models are published; all of their caches are of 16 bits."""
 TAKEN = (
-    r"([\w,]+)\?? chips?(?: in (a|[\d,]+) nodes?)?"
+    r"([\w,]+)\?? ([\w.-]+)(?: in (a|[\d,]+) nodes?)?"
     r"(?:, ([\d,.]+) kW)?(?:, \$[\d,.]+\??/Mtok)?(?:, \$([\d,.]+)\?? per month)?"
 )
-PLANNED = re.compile(rf"([\w.-]+) {TAKEN}(.*?) ([\w.-]+): prompt [\d,]+, output ")
+PLANNED = re.compile(
+    rf"(?:Cheapest plan|Plan with least power|Plan with fewest chips) in [\w.-]+: {TAKEN}(.*?) ([\w.-]+): prompt [\d,]+, output "
+)
 NEXT = re.compile(
     r"- Second-best chip: ([\w.-]+), ([\d,.]+) times the \w+(?: \(may [\w ]+\))?: "
     rf"{TAKEN}(?:, quantized further)?\. "
 )
 WINS = re.compile(
-    r"; the ([\w.-]+) plan would be cheaper if \1 \(now \$[\d,.]+\) cost less than \$([\d,.]+) or "
-    r"([\w.-]+) cost more than \$([\d,.]+?)\. "
+    r"; ([\w.-]+) in [\w.-]+ would win at a price below \$([\d,.]+) \(now \$[\d,.]+\) or with "
+    r"([\w.-]+) above \$([\d,.]+?)\. "
 )
 
 
@@ -571,8 +573,8 @@ def check_plan(text, document, objective, prices):
     (best,) = [row for row in document["records"] if row["rank"] == 1]
     assert best["cost"] == least
     assert best["cost"] == min(row["cost"] for row in document["records"] if row in whole)
-    assert said.group(1, 7) == (best["hardware"], best["model"])
-    check_taken(*said.group(2, 3, 4, 5), best, objective)
+    assert said.group(2, 7) == (best["hardware"], best["model"])
+    check_taken(*said.group(1, 3, 4, 5), best, objective)
     assert is_narrower(best) == ("quantized further than published" in said.group(6))
     others = [row for row in every.values() if row["hardware"] != best["hardware"]]
     rivals = [row for row in others if row in whole] or others
@@ -585,14 +587,14 @@ def check_plan(text, document, objective, prices):
     assert row["cost"] == document["runner_up"]["cost"]
     row = document["runner_up"]
     assert second.group(1) == row["hardware"]
-    check_taken(*second.group(3, 4, 5, 6), row, objective)
+    check_taken(*second.group(3, 5, 6, 7), row, objective)
     assert second.group(2) == number(row["cost"] / best["cost"])
     scaled = {**row, COST: row["cost"]}, {**best, COST: best["cost"]}
     is_level = holds_one(*scaled, "cost") or abs(math.log(row["cost"] / best["cost"])) < 0.0015
     is_said = " (may " in second.group()  # not if the best needs no more chips at its slow end
     assert is_level or not is_said
     amount = r" \(\$([\d,.]+)\??(?: per month|/Mtok)\)" * (objective == "usd")
-    within = rf"; {row['hardware']}{amount} (?:may be cheaper|may need .+?) \(80% ranges of \w+ overlap\)"
+    within = rf"; {row['hardware']}(?: in [\w.-]+)?{amount} (?:may be cheaper|may need .+?) \(80% ranges of \w+ overlap\)"
     found = re.search(within, text)
     assert is_said == bool(found)
     if found and amount:
@@ -647,7 +649,7 @@ def test_a_plan_whose_next_chip_is_level_says_so_where_it_leads(fastcalc):
     request += ("--price", "h100-sxm=2.95", "--price", "b200=6.03")
     text = words(fastcalc("plan", "llama-3.1-70b", *request, columns=400).out)
     assert re.search(
-        r"^h100-sxm 64 chips .*; b200 \(\$\d+,\d+ per month\) may be cheaper \(80% ranges of cost overlap\)",
+        r"^Cheapest plan in bf16: 64 h100-sxm .*; b200 \(\$\d+,\d+ per month\) may be cheaper \(80% ranges of cost overlap\)",
         text,
     )
     assert "second-best chip" not in text.lower()  # which the headline has
@@ -685,15 +687,15 @@ TODAY = re.compile(
     r"tokens/s(?: \([\d.,]+ asked, but no larger batch fits\))?\. "
 )
 FAST = re.compile(
-    r"(?:(?:(?P<none>Nothing on [\w.-]+ reaches |On [\w.-]+, only quantization or another model reaches )|With (?P<technique>.+?), (?P<chip>[\w.-]+) reaches )?(?P<goal>[\d.,]+) tokens/s per user \((?P<speedup>[\d.,]+)x\)(?:"
+    r"(?:(?:(?P<none>Nothing on [\w.-]+ reaches |On [\w.-]+, only quantization or another model reaches )|Cheapest on (?P<chip>[\w.-]+) for )?(?P<goal>[\d.,]+) tokens/s per user \((?P<speedup>[\d.,]+)x\)(?:"
     r"(?P<changed> requires quantization or another model, which changes the output)?"
-    r"(?: (?P<same>(?:at|without) .+?)(?:\. With (?P<beside>.+?))?"
+    r"(?:: (?P<technique>.+?), (?P<same>(?:at|without) .+?) and batch [\d,]+(?:\. On other chips: (?P<beside>.+?))?"
     r"|\. Other chips reach it: (?P<other>.+?))?)\. (?=(?:On-demand p|P)rice|Ownership|Today)"
     r"|Nothing in the catalogue reaches (?P<missed>[\d.,]+) tokens/s; a single user gets at "
     r"most (?P<most>[\d.,]+), with (?P<with>.*?)\. )"
 )
 WAY = re.compile(
-    r"(?P<way>.+?),?(?:, this speed is possible)? (?:at (?P<cost>[\d.,]+)x(?: today's cost)?(?: \((?:80% range )?"
+    r"(?P<way>.+?),? (?:at (?P<cost>[\d.,]+)x(?: today's cost)?(?: \((?:80% range )?"
     r"(?P<low>[\d.,]+) to (?P<high>[\d.,]+)\))?|(?P<free>without a known price|at \$[\d.,?]+/Mtok))"
 )
 LAW = re.compile(r"Factors of [a-zA-Z ]+: ([\d.,]+)x = (.*?)(?:; cost ([\d.,]+)x)?\. ")
@@ -816,11 +818,7 @@ def test_a_fast_mode_leads_with_the_cheapest_that_keeps_the_answers(seed, fastca
     assert count(now.group(4)) == today["batch"]
     assert now.group(5) == number(today["tokens_per_s_per_user"])
     asked = float(request[request.index("--speedup") + 1])
-    if said["technique"]:  # the speed that this option reaches, at least the requested one
-        assert float(said["speedup"].replace(",", "")) >= asked * (1 - 5e-3)
-        goal = asked * today["tokens_per_s_per_user"]
-    else:
-        assert said["speedup"] == number(asked)
+    assert said["speedup"] == number(asked)
     reached = [row for row in rows[1:] if row["reaches"]]
     assert all(row["tokens_per_s_per_user"] >= goal * (1 - 5e-3) for row in reached)
     if said["changed"]:

@@ -89,7 +89,7 @@ def public(*, tokens_per_s=110.0, tokens_per_pass=None, chips=8, date="2026-05-1
 
 
 UNSTATED = ", speculative decoding not stated"
-EXPLAINED = "speculative decoding with 2.0 to 2.4 tokens per step would explain it"
+EXPLAINED = "speculative decoding that accepts 2.0 to 2.4 tokens per step would explain it"
 
 
 @every(
@@ -109,7 +109,7 @@ EXPLAINED = "speculative decoding with 2.0 to 2.4 tokens per step would explain 
         ([public(tokens_per_s=240.0)], outcome(drafted=3.0), f": 240 (2026-05){UNSTATED}"),
         ([public(tokens_per_s=240.0)], outcome(high=None), f": 240 (2026-05){UNSTATED}"),
         # Of several, the smallest is set against the upper end and the largest against the expected speed.
-        ([public(tokens_per_s=rate) for rate in (360.0, 240.0, 300.0)], outcome(), ", above the range: 360 (2026-05), 240 (2026-05), 300 (2026-05); speculative decoding with 2.0 to 3.6 tokens per step would explain them"),
+        ([public(tokens_per_s=rate) for rate in (360.0, 240.0, 300.0)], outcome(), ", above the range: 360 (2026-05), 240 (2026-05), 300 (2026-05); speculative decoding that accepts 2.0 to 3.6 tokens per step would explain them"),
         # A speed of two dates is printed once.
         ([public(tokens_per_s=240.0), public(tokens_per_s=240.0, date="2026-07-01")], outcome(), f", above the range: 240 (2026-05 and 2026-07); {EXPLAINED[:-2]}them"),
         ([public(tokens_per_pass=1.0), public(), public(), public(tokens_per_s=240.0)], outcome(), f": 110 (2026-05), 110 (2026-05){UNSTATED}. Above the range: 240 (2026-05); {EXPLAINED}"),

@@ -29,7 +29,9 @@ def test_a_speed_above_the_range_says_how_many_tokens_a_step_explain_it():
     predicted = outcome("llama-3.1-70b", "wse-3", batch=(1,))
     (sentence,) = sentences(predicted)
     assert "450 (2024-08), 445 (2024-09). Above the range: 2,148 (2024-10), 1,500 (" in sentence
-    found = re.search(r"speculative decoding with ([\d.]+) to ([\d.]+) tokens per step", sentence)
+    found = re.search(
+        r"speculative decoding that accepts ([\d.]+) to ([\d.]+) tokens per step", sentence
+    )
     least, most = map(float, found.groups())
     assert least == pytest.approx(1500.0 / float(predicted.estimate.high[0]), rel=0.03)
     assert most == pytest.approx(2600.0 / float(predicted.estimate.speed[0]), rel=0.03)
@@ -75,7 +77,7 @@ def test_only_speeds_without_chips_are_said_to_have_none():
     predicted = outcome("llama-4-maverick", "sn40l", batch=(1,))
     stated, unstated = PublicSpeed(900.0, "2025", None, 16.0), PublicSpeed(900.0, "2025", None)
     said = [_explained(speeds, predicted) for speeds in ([stated], [stated, unstated], [unstated])]
-    assert said[0].startswith("speculative decoding with")
+    assert said[0].startswith("speculative decoding that")
     assert said[1:] == [
         "chips (of some) and speculative decoding not stated",
         "chips and speculative decoding not stated",

@@ -99,7 +99,7 @@ def test_the_page_of_a_curve(curve):
     page = str(curve)
     heading, *lines = page.splitlines()
     assert heading == (
-        "made-up-chip  made-up-model on 1 chip: cost of 2.5x the speed per user by a smaller batch "
+        "made-up-chip: made-up-model on 1 chip: cost of 2.5x the speed per user by a smaller batch "
         "alone"
     )
     table = [" ".join(line.split()) for line in lines[: lines.index("")]]
@@ -199,8 +199,8 @@ def test_a_first_screen_has_the_cheapest_of_each_technique_that_reaches_the_spee
     """9,000 users have 10 tokens/s and 3,000 have 25: 90,000 and 75,000 of the same chip are 1.2."""
     parts = page(answer())
     assert parts[0] == (
-        "With a smaller batch, made-up-chip reaches 25.0 tokens/s per user (2.50x) at 1.20x "
-        "today's cost. With second-chip, this speed is possible at 2.40x today's cost."
+        "Cheapest on made-up-chip for 25.0 tokens/s per user (2.50x): a smaller batch, at 1.20x "
+        "today's cost and batch 3,000. On other chips: second-chip, at 2.40x today's cost."
     )
     assert parts[1].startswith("Price per chip-hour: made-up-chip $3.60 (terms not stated), second")
     assert parts[3] == Remark(
@@ -220,7 +220,7 @@ def test_a_first_screen_has_the_cheapest_of_each_technique_that_reaches_the_spee
     [
         ([NEWER], "Nothing on made-up-chip reaches 25.0 tokens/s per user (2.50x). Other chips reach it: second-chip at 2.40x today's cost."),
         ([NEWER, OPTIONS[5]], "On made-up-chip, only quantization or another model reaches 25.0 tokens/s per user (2.50x). Other chips reach it: second-chip at 2.40x today's cost."),
-        ([MORE], "With more chips (dp2), made-up-chip reaches 25.0 tokens/s per user (2.50x) at 1.20x today's cost."),
+        ([MORE], "Cheapest on made-up-chip for 25.0 tokens/s per user (2.50x): more chips (dp2), at 1.20x today's cost and batch 6,000."),
     ],
 )  # fmt: skip
 def test_a_headline_names_today_s_chips_first(options, sentence):
@@ -235,10 +235,10 @@ def test_options_that_change_the_answers_follow_those_that_do_not():
         "today", "more chips", "smaller batch", "other layout"
     ]  # fmt: skip
     assert answer([SMALLER], same=(SMALLER,)).key() == (
-        "key: each row: cheapest option of its technique"
+        "key: each row: cheapest option with its technique, or number of techniques"
     )
     assert made.key().endswith(
-        "technique; *: cheaper, but may lower quality (other model or fewer bits)"
+        "techniques; *: cheaper, but may lower quality (other model or fewer bits)"
     )
 
 

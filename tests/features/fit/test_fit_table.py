@@ -83,7 +83,7 @@ def test_each_row_has_the_largest_batch_of_its_own_layout(capsys, monkeypatch):
     alone = rows(*ranks, "--batch", roomiest[1].replace(",", ""))[0][0]
     assert roomiest == alone
     assert roomiest[1] == roomiest[2] != chosen[2]
-    assert f"The largest batch is {roomiest[2]}." in said
+    assert f"The largest batch is {roomiest[2]} (tp 2 dp 4 ep 8)." in said
     widely = rows("--chips", "8", "--wide")[1]
     assert "whole largest, memory hardware" in widely
     assert "layers any layout used" in widely

@@ -139,11 +139,11 @@ def test_a_sentence_says_both_ends_and_which_chip_is_cheapest_where(fastcalc):
     for end in (rows[0], rows[-1]):
         speed, price = number(end["tokens_per_s_per_user"]), dollars(end["usd_per_mtok_output"])
         mark = "?" * ("tokens_per_s_per_user" in end["undetermined"])
-        assert f"{speed}{mark} at ${price}" in said.replace(" tokens/s", "")
+        assert f"{speed}{mark} at ${price}" in said.replace(" tok/s", "")
     gpus = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] == "h100-sxm"]
     others = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] == "wse-3"]
     (edge,) = re.findall(
-        r"Cheapest by speed: h100-sxm up to ([\d.,]+) tokens/s, then wse-3\.", said
+        r"Cheapest by speed: h100-sxm up to ([\d.,]+) tok/s; above that, wse-3\.", said
     )
     assert max(gpus) < float(edge) < min(others)
 
@@ -157,7 +157,9 @@ def test_one_chip_follows_another_at_the_last_whole_batch_that_is_cheaper(fastca
     said = words(fastcalc(*asked, columns=300).out.partition("\n\n")[0])
     runs = [list(run) for _, run in groupby(rows, key=itemgetter("hardware"))]
     reach = (
-        said.partition("Cheapest by speed: ")[2].partition(", then ")[0].replace(" tokens/s", "")
+        said.partition("Cheapest by speed: ")[2]
+        .partition("; above that, ")[0]
+        .replace(" tok/s", "")
     )
     edges = [step.rpartition(" to ")[2] for step in reach.split(", ")]
     assert len(edges) == len(runs) - 1 > 0

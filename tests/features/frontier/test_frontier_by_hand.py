@@ -40,15 +40,15 @@ def told(monkeypatch):
         (["a"], "Cheapest and fastest: a, 1."),
         (["a", "a"], "Cheapest: {0}, 1; fastest: a, 2."),
         (["a1", "a2"], "Cheapest: {0}, 1; fastest: a2, 2. At speeds in between, it is uncertain which of a1 and a2 is cheapest."),
-        (["a", "b"], "Cheapest: {0}, 1; fastest: b, 2. Cheapest by speed: a up to 2.00 tokens/s, then b."),
+        (["a", "b"], "Cheapest: {0}, 1; fastest: b, 2. Cheapest by speed: a up to 2.00 tok/s; above that, b."),
         (
             ["a1", "a2", "a1", "b", "b", "c"],
-            "Cheapest: {0}, 1; fastest: c, 6. Cheapest by speed: a1 or a2 (uncertain) up to 4.00 tokens/s, b up to "
-            "6.00, then c.",
+            "Cheapest: {0}, 1; fastest: c, 6. Cheapest by speed: a1 or a2 (uncertain which) up to 4.00 tok/s, b up to "
+            "6.00; above that, c.",
         ),
         (
             ["a", "b", "c", "d"],
-            "Cheapest: {0}, 1; fastest: d, 4. Cheapest by speed: a up to 2.00 tokens/s, b up to 3.00, c up to 4.00, then d.",
+            "Cheapest: {0}, 1; fastest: d, 4. Cheapest by speed: a up to 2.00 tok/s, b up to 3.00, c up to 4.00; above that, d.",
         ),
         (
             ["a", "b", "c", "d", "a", "e"],
@@ -56,7 +56,7 @@ def told(monkeypatch):
         ),
         (
             ["a1", "a2", "a3", "a4", "a5", "a6", "b"],
-            "Cheapest: {0}, 1; fastest: b, 7. Cheapest by speed: a1, a2, a3, a4 or 2 more (uncertain) up to 7.00 tokens/s, then b.",
+            "Cheapest: {0}, 1; fastest: b, 7. Cheapest by speed: a1, a2, a3, a4 or 2 more (uncertain which) up to 7.00 tok/s; above that, b.",
         ),
     ],
 )  # fmt: skip

@@ -66,24 +66,24 @@ def test_the_page_has_combinations_of_two_techniques_and_the_smallest_that_suffi
 @every(
     "minimal,sentence",
     [
-        ([region(BATCH)], "The fast tier could be explained by a smaller batch."),
+        ([region(BATCH)], "Simplest explanation of the fast tier: a smaller batch."),
         (
             [region(BATCH), region(HARDWARE)],
-            "The fast tier could be explained by a smaller batch or by other hardware. "
+            "Simplest explanations of the fast tier: a smaller batch or other hardware. "
             "Speeds and prices alone cannot tell which.",
         ),
         (
             [region(BATCH), region(HARDWARE + MARKUP)],
-            "The fast tier could be explained by a smaller batch or by other hardware together with a higher markup. "
+            "Simplest explanations of the fast tier: a smaller batch or other hardware together with a higher markup. "
             "Speeds and prices alone cannot tell which.",
         ),
         (
             [region(HARDWARE + MARKUP)],
-            "The fast tier could be explained by other hardware together with a higher markup; no technique alone could explain it.",
+            "Simplest explanation of the fast tier: other hardware together with a higher markup; no technique alone could explain it.",
         ),
         (
             [region(BATCH, samples=7, is_thin=True, at_edge=["batch_ratio"])],
-            "The fast tier could be explained by a smaller batch (few matches).",
+            "Simplest explanation of the fast tier: a smaller batch (few matches).",
         ),
     ],
 )
@@ -107,10 +107,9 @@ TWO = [region(BATCH), region(HARDWARE)]
 )  # fmt: skip
 def test_what_would_decide_between_explanations(decided, sentence):
     (note,) = infer(TWO, TWO, decided=decided).deciding()
-    which = rf"any one of these \({sentence}\)" if " or " in sentence else sentence
     assert re.fullmatch(
-        r"a guess among these 2 explanations is right in 50% of cases. It would be right in 7\d*% "
-        f"if the provider published {which}",
+        r"choosing among the 2 explanations of the headline by chance is right in 50% of cases. It would be right in 7\d*% "
+        f"if the provider published {sentence}",
         note,
     )
 

@@ -298,7 +298,7 @@ def infer(capsys, monkeypatch):
 def test_the_command_prints_the_box_the_region_and_what_would_decide(infer):
     text = words(infer("--wide").out)
     assert text.startswith(
-        "The fast tier could be explained by a smaller batch (few matches), by other "
+        "Simplest explanations of the fast tier: a smaller batch (few matches), other "
     )
     assert "Ranges searched: active parameters at 8 bits 10..400 B" in text
     assert (

@@ -413,7 +413,7 @@ def test_the_next_chip_of_a_budget_carries_less_at_any_price():
             "llama-3.1-70b",
             {"own": {"l4": 16, "h100-sxm": 2}, "prompt": 2000, "output": 1, "power": "1kW",
              "price_basis": "tco", "electricity": 0},
-            "16 l4 and 2 h100-sxm sustain",
+            "16 l4 and 2 h100-sxm: sustain",
         ),
     ],
 )  # fmt: skip
@@ -742,7 +742,7 @@ def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):
     assert f"No power is known for apple-m3-ultra-80 (${price:,.0f} per chip to buy)" in words(
         ran.out
     )
-    assert ran.out.startswith("1 apple-m3-ultra-80  sustains ")
+    assert ran.out.startswith("1 apple-m3-ultra-80: sustains ")
     given = fastcalc(
         "plan", "gpt-oss-20b", "--own", "apple-m3-ultra-80=1", "--price", "apple-m3-ultra-80=0"
     )

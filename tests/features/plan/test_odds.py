@@ -123,7 +123,9 @@ def test_a_ttft_without_a_limit_is_in_a_note(fastcalc, limit, is_said, without_r
     command = ("plan", "llama-3.1-8b", "--on", "l40s", "--rate", "5/s", "--tpot", "40ms", *limit)
     record = json.loads(fastcalc(*command, "--format", "json").out)["records"][0]
     text = words(fastcalc(*command, "--notes").out)
-    said = f"No TTFT limit is set (--ttft): p99 TTFT is {record['service_ttft_ms']:.0f} ms"
+    said = (
+        f"No TTFT limit is set (--ttft). The plan's p99 TTFT is {record['service_ttft_ms']:.0f} ms"
+    )
     assert (said in text) is is_said
 
 

@@ -103,7 +103,7 @@ def test_what_one_more_node_would_add(sustained, power, unit, said):
 @every(
     "kinds,rate,serves,verb",
     [
-        ([8], 5.0, True, "serve"), ([1], 5.0, True, "serves"), ([8], 5.0, False, "sustain"),
+        ([8], 5.0, True, "enough for"), ([1], 5.0, True, "enough for"), ([8], 5.0, False, "sustain"),
         ([8], None, True, "sustain"), ([1], None, True, "sustains"), ([1, 1], None, True, "sustain"),
     ],
 )  # fmt: skip
@@ -168,7 +168,7 @@ def test_without_a_limit_the_ttft_is_told(ttft, share, seconds, said):
     planned = SimpleNamespace(fleet=SimpleNamespace(service=service), pools=pools)
     found = [*latency_notes.unlimited_ttft(planned)]
     assert len(found) == (said is not None)
-    assert all(text.endswith(f": {said}") for text in found)
+    assert all(text.endswith(f". The plan's {said}") for text in found)
 
 
 @dataclass(frozen=True)

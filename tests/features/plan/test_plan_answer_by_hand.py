@@ -96,17 +96,18 @@ LITTLE = replace(SERVICE, power=3.5 * site_power(OWN.hardware))
 @every(
     "made,text",
     [
-        (answer(part(pool())), "made-up-chip: 2 chips, $5,256 per month"),
+        (answer(part(pool())), "Cheapest plan in bf16: 2 made-up-chip, $5,256 per month"),
         # Without a rate, and where not all of it is served.
         (
             answer(part(pool()), service=replace(SERVICE, is_fleet=True, budget=9e9)),
-            "made-up-chip: 2 chips, $5,256 per month, sustain 2.00 requests/s, 2,000 output "
+            "Plan with most requests in bf16: 2 made-up-chip, $5,256 per month, sustain "
+            "2.00 requests/s, 2,000 output "
             "tokens/s",
         ),
         # Owned chips alone, and with what is rented on top.
         (
             answer(part(pool(), kind=OWN, chips=8), kinds=[OWN]),
-            "2 of 8 made-up-chip: serve 2.00 requests/s, 2,000 output tokens/s",
+            "2 of 8 made-up-chip: enough for 2.00 requests/s, 2,000 output tokens/s",
         ),
         (
             answer(
@@ -115,13 +116,13 @@ LITTLE = replace(SERVICE, power=3.5 * site_power(OWN.hardware))
                 kinds=[OWN],
             ),
             # $5,840 of owning eight, and $5,256 of renting two.
-            "8 made-up-chip: sustain 1.50 of 2.00 requests/s; rent second-chip for the rest: 2 "
-            "chips, $5,256 per month ($11,096 in all)",
+            "8 made-up-chip: sustain 1.50 of 2.00 requests/s; for the rest, rent 2 "
+            "second-chip, $5,256 per month ($11,096 in all)",
         ),
         # The power of three and a half chips runs three of eight.
         (
             answer(part(pool(), kind=OWN, chips=8), kinds=[OWN], service=LITTLE),
-            "2 of 8 made-up-chip: serve 2.00 requests/s, 2,000 output tokens/s; the power limit leaves "
+            "2 of 8 made-up-chip: enough for 2.00 requests/s, 2,000 output tokens/s; the power limit leaves "
             "5 made-up-chip idle",
         ),
     ],
@@ -133,8 +134,8 @@ def test_headlines(made, text):
 @every(
     "ttft,share,seconds,texts",
     [
-        (inf, 0.99, 0.5, ["no TTFT limit is set (--ttft): p99 TTFT is 500 ms"]),
-        (inf, 0.9, 1.0, ["no TTFT limit is set (--ttft): p90 TTFT is 1.00 s"]),
+        (inf, 0.99, 0.5, ["no TTFT limit is set (--ttft). The plan's p99 TTFT is 500 ms"]),
+        (inf, 0.9, 1.0, ["no TTFT limit is set (--ttft). The plan's p90 TTFT is 1.00 s"]),
         (inf, None, 0.5, []),
         (2.0, 0.99, 0.5, []),
     ],
@@ -215,8 +216,8 @@ def test_keys_say_that_chips_include_those_of_prefill_without_a_column(prefill, 
     "replicas,ranks,chip,cell",
     [
         (None, 1, None, "shared"),
-        (1.0, 1, None, "1 replica"),
-        (12.0, 1, None, "12 replicas"),
+        (1.0, 1, None, "1 x 1 chip"),
+        (12.0, 1, None, "12 x 1 chip"),
         (1.0, 2, None, "1 x tp2"),
         (3.0, 2, "b200", "3 x tp2 b200"),
         (3.0, 1, "b200", "3 x b200"),
@@ -536,7 +537,7 @@ def test_notes_of_a_fleet_in_their_order(monkeypatch):
         "cheaper above 1.06 requests/s (5,548 Mtok per month, ": Weight.API,
         "One more made-up-chip would raise the sustained rate from 2.00 to 3.50 requests/s.": Weight.OWNED,
         "Owning all 8 made-up-chip costs $21,024 per month, or $4.00/Mtok (input and output). ": Weight.OWNED,
-        "No TTFT limit is set (--ttft): p99 TTFT is 500 ms.": Weight.WARNING,
+        "No TTFT limit is set (--ttft). The plan's p99 TTFT is 500 ms.": Weight.WARNING,
         "Idle: 6 of 8 made-up-chip.": Weight.OWNED,
         "Power including host and cooling of second-chip is not published. Assumed: 2.17 x 1000 W": Weight.POWER,
         "Rented chips: 75% chance of meeting the latency limits.": Weight.ODDS,
@@ -574,7 +575,7 @@ def test_notes_of_a_mix_in_their_order(served):
             "cheaper above 2.50 requests/s"),
             (Weight.SHARING, "With one chip type, second-chip: 11 chips, $28,908 per month, $2,628 (10%) more."),
             (Weight.SHARING, "No replica meets the limits of all classes together."),
-            (Weight.WARNING, "No TTFT limit is set (--ttft): p99 TTFT is 500 ms."),
+            (Weight.WARNING, "No TTFT limit is set (--ttft). The plan's p99 TTFT is 500 ms."),
             (Weight.QUEUE, f"Pool 1: {waits}"),
             (Weight.OWNED, "6 made-up-chip are idle, because only whole nodes are rented."),
             (Weight.QUEUE, f"Pool 2: {waits}"),

@@ -846,7 +846,7 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
     first, *rest = answer_regret.regret_notes(regretted((1234.0, 2345.0), measured))
     benchmark = (
         f"A 15-minute benchmark on 2 rented second-chip chips (${usd + 234.0:,.2f}) may show that "
-        "another plan is cheaper. The expected saving is about "
+        "another plan is cheaper; on average, it saves about "
     )
     said = f"{benchmark}$830 per month."
     if not pays:

@@ -819,7 +819,7 @@ def test_a_first_token_without_a_limit_is_in_ms_below_a_second(seconds, said):
         fleet=SimpleNamespace(service=service), is_of_one_class=True, pools=[(None, pool)]
     )
     (note,) = unlimited_ttft(answer)
-    assert note.endswith(f": p99 TTFT is {said}")
+    assert note.endswith(f". The plan's p99 TTFT is {said}")
 
 
 # What stands below.

@@ -324,6 +324,6 @@ def test_prices_at_which_the_runner_up_wins(service, second, prices):
 def test_the_sentence_of_a_runner_up_names_its_price_today():
     """$10 of the first chip at $3.60 per hour, and $15 of the second at $3.60."""
     assert break_even(rivals(10.0, 15.0)) == (
-        "the second-chip plan would be cheaper if second-chip (now $3.60) cost less than $2.40 or "
-        "made-up-chip cost more than $5.40"
+        "second-chip in bf16 would win at a price below $2.40 (now $3.60) or with made-up-chip above "
+        "$5.40"
     )

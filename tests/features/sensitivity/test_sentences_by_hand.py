@@ -27,6 +27,7 @@ def row(
         factor=factor, text=lambda number: f"{number:g} u", moves=elasticity != 0.0,
         slope=lambda _: elasticity, change=lambda _: elasticity / 10 if change is None else change,
         effect=SimpleNamespace(lever=SimpleNamespace(file=file)),
+        change_cell=lambda _: "at limit" if is_spare else f"{10.0 * elasticity:+g}%",
     )  # fmt: skip
 
 
@@ -42,8 +43,10 @@ def test_the_two_largest_levers_of_chip_and_engine_are_named():
         row("c", elasticity=0.3),
     ]  # fmt: skip
     first, second = batch(*rows).buys()
-    assert first == "Most effective chip or engine change: 1% more a raises speed by 0.50%."
-    assert second == "Next: 1% less b raises speed by 0.050%."
+    assert first == "Strongest chip or engine parameter: a (+10% changes speed by +5%)."
+    assert second == "Next: b (+10% changes speed by -0.5%)."
+    (limit,) = batch(row("a", is_spare=True)).buys()
+    assert limit == "Strongest chip or engine parameter: a."
     # 0.049% are not worth a sentence, and what fits nowhere has no effect.
     assert batch(row("a", elasticity=0.049), row("b", elasticity=nan)).buys() == []
 
@@ -55,7 +58,7 @@ def test_three_parameters_of_a_chip_that_saturate_nearest_are_named():
     ]
     rows += [row("e", enough=1.0), row("f", enough=1.0, is_spare=True, file="engine")]
     assert batch(*rows).saturated() == (
-        "values above these speed up decode by at most 1%: b 2 u, c 3 u and d 4 u. More c or d "
+        "beyond b 2 u, c 3 u or d 4 u, decode speeds up by at most 1%. More c or d "
         "would still shorten TTFT"
     )
     assert batch(row("a")).saturated() == ""
@@ -128,7 +131,7 @@ def test_without_a_target_the_largest_lever_stands_in_the_headline():
     assert (
         batch(row("a"))
         .headline()
-        .startswith("Today. Most effective chip or engine change: 1% more a ")
+        .startswith("Today. Strongest chip or engine parameter: a (+10% ")
     )
     assert batch(row("a", elasticity=0.0)).headline() == "Today."
 

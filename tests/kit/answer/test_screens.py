@@ -141,7 +141,7 @@ def test_of_a_title_the_name_and_the_answer_are_bold():
     )
     shown = render([title], 24, colour=True).splitlines()
     assert [pieces(line) for line in shown] == [
-        [("b200  24 chips,", "1")],
+        [("b200: 24 chips,", "1")],
         [("$96,360 a month", "1"), (" for a", "0")],
         [("model at 20 requests/s", "0")],
     ]
@@ -152,7 +152,7 @@ def test_of_a_title_the_name_and_the_answer_are_bold():
 def test_the_bill_of_a_plan_is_bold_in_its_headline(screen, columns):
     asked = next(asked for asked in SCREENS if asked.startswith("plan"))
     bold = "".join(text for text, style in pieces(screen(columns, asked)[0]) if style == "1")
-    assert re.fullmatch(r"b200  24 chips in 3 nodes, \$[\d,]+ per month", bold)
+    assert re.fullmatch(r"Cheapest plan in \w+: 24 b200 in 3 nodes, \$[\d,]+ per month", bold)
 
 
 def test_what_is_typed_first_fits_80_columns():

@@ -78,7 +78,7 @@ CORSAIR = ("llama-3.1-8b", "--on", "d-matrix-corsair", "--price", "d-matrix-cors
         # Of requests at random the TTFT is another, and as unsure.
         (
             ("plan", *WSE, "--rate", "5/s"),
-            r" \d\? chips, \$[\d,]+\? per month.* p99 ms .* <\d+\.?\d*\? <\d\.\d+\? .* [\d,]+\? - key",
+            r" \d\? wse-3, \$[\d,]+\? per month.* p99 ms .* <\d+\.?\d*\? <\d\.\d+\? .* [\d,]+\? - key",
         ),
         (("plan", *WSE), r" \d\.\d+\? pp"),
         (("frontier", *WSE), r" 0\.\d+\? "),
