@@ -5,6 +5,7 @@ import io
 import re
 import sys
 from functools import cache
+from hashlib import sha256
 
 import pytest
 import yaml
@@ -40,6 +41,16 @@ def test_a_wider_range_is_wider_on_both_sides_of_the_expected_value():
 def test_the_log_ends_with_the_shipped_engines_on_the_test_set():
     log = yaml.safe_load((ROOT / "evidence" / judge.LOG).read_text(encoding="utf-8"))
     assert judge.scores(judged()).items() <= log[-1].items()
+
+
+FIRST_OPENINGS = "cbdf0687e0964a11e2e1f4ac77e2a2975724774341edb5d6db7f0217158a6fce"
+"""SHA-256 of the first seven lines of the log."""
+
+
+def test_no_opening_of_the_test_set_is_deleted_from_the_log():
+    """A version is judged once, so that a line may be added, but never replaced."""
+    lines = (ROOT / "evidence" / judge.LOG).read_text(encoding="utf-8").splitlines(keepends=True)
+    assert sha256("".join(lines[:7]).encode()).hexdigest() == FIRST_OPENINGS
 
 
 def test_the_method_says_what_ranges_contain_of_the_test_set():

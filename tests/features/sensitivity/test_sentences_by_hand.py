@@ -129,9 +129,7 @@ def test_rows_without_effect_are_not_shown_and_with_a_target_the_nearest_comes_f
 
 def test_without_a_target_the_largest_lever_stands_in_the_headline():
     assert (
-        batch(row("a"))
-        .headline()
-        .startswith("Today. Strongest chip or engine parameter: a (+10% ")
+        batch(row("a")).headline().startswith("Today. Strongest chip or engine parameter: a (+10% ")
     )
     assert batch(row("a", elasticity=0.0)).headline() == "Today."
 
