@@ -573,7 +573,7 @@ def test_the_cheapest_chip_by_speed_is_that_of_frontier(detail, capsys, monkeypa
         level = re.search(
             r"At speeds in between, it is uncertain which of (\S+) and (\S+) is cheapest", printed
         )
-        cheapest = re.search(r"Cheapest by speed: (\S+) up to ([\d.,]+) tokens/s", printed)
+        cheapest = re.search(r"Cheapest by speed: (\S+) up to ([\d.,]+) tok/s", printed)
         if level:
             assert f"{before}{level[1]} or {level[2]} (tied in price) up to " in words(detail)
         else:

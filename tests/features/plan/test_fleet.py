@@ -407,7 +407,7 @@ def test_the_next_chip_of_a_budget_carries_less_at_any_price():
     ("model", "options", "sentence"),
     [
         # Some deployment that misses a limit carries nothing.
-        thorough("llama-3.1-8b", {"own": {"gb200": 8}, "prompt": 8000, "ttft": "10s"}, "8 gb200 sustain"),
+        thorough("llama-3.1-8b", {"own": {"gb200": 8}, "prompt": 8000, "ttft": "10s"}, "8 gb200: sustain"),
         # Six of eight l4 draw all of the power and leave none to the rest.
         (
             "llama-3.1-70b",

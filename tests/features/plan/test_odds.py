@@ -99,7 +99,7 @@ def test_chips_that_keep_utilization_low_at_slow_speeds_are_no_matter_of_latency
     plan = ("plan", "llama-3.1-8b", "--on", "h200-sxm", "--by", "chip", "--ttft", "1s")
     plan += ("--tpot", "30ms", "--rate", "15/s", "--confidence", 90, "--notes")
     text = words(fastcalc(*plan).out)
-    assert text.startswith("h200-sxm 4 chips, ")
+    assert text.startswith("Cheapest plan in bf16: 4 h200-sxm, ")
     chance = re.search(
         r"Sized for expected speeds instead, h200-sxm needs only 3 chips, .* chance of (\d+)%",
         text,

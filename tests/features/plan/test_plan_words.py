@@ -163,9 +163,9 @@ def test_the_runner_up_wins_above_the_price_named_and_not_below(prices, planned,
     for factor, winner in ((0.999, names[1]), (1.001, names[0])):
         given = f"{names[1]}={below * factor!r}"
         assert planned(*asked, "--price", given)["records"][0]["hardware"] == winner
-    first, last = ") cost less than $", f" or {names[0]} cost more than $"
+    first, last = " would win at a price below $", f" or with {names[0]} above $"
     own, _, above = page(*asked).partition(first)[2].partition(last)
-    said, own = float(above.split(" ")[0].removesuffix(".")), float(own)
+    said, own = float(above.split(" ")[0].removesuffix(".")), float(own.split(" (now ")[0])
     assert price <= said < price * 1.011
     assert below * 0.989 < own <= below
 
@@ -906,4 +906,4 @@ def test_pools_of_a_mix_share_a_node(fastcalc):
     asked = ("plan", "llama-3.1-70b", "--traffic", str(MIX), "--on", "b200", "--rate", "2.5/s")
     whole, single = fastcalc(*asked).out, fastcalc(*asked, "--by", "chip").out
     for printed in (whole, single):
-        assert "b200  8 chips, $32,120 per month" in printed  # 8 x 5.50 x 730
+        assert "Cheapest plan: 8 b200, $32,120 per month" in printed  # 8 x 5.50 x 730

@@ -14,7 +14,7 @@ NOTES = [
     (("frontier", *H100), [], [PRICES, "Evaluated: practical layouts of one replica on up to --max-chips chips"]),
     thorough(
         ("sensitivity", *H100),
-        ["Values above these speed up decode by at most 1%: "],
+        ["decode speeds up by at most 1%"],
         [PRICES, "Without effect here: ", "Host time per sequence and step (parameters.sequence_overhead): "],
     ),
     (
