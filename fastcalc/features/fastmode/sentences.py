@@ -51,11 +51,11 @@ def headline(solution: SpeedupOptions) -> str:
         return f"{nothing} Other chips reach it: {other_chips}."
     means, cost = _means_and_cost(solution, on_same_chips)
     _, same = rows(solution, [on_same_chips])
-    cost = f"{cost} and batch {same['batch']:,}"
-    sentence = f"Cheapest on {chip} for {target}: {means}, {cost}."
+    sentence = f"Cheapest on {chip} for {target}: {means}, {cost}, batch {same['batch']:,}."
     if on_others:
         means, cost = _means_and_cost(solution, on_others)
-        sentence += f" On other chips: {means}, {cost.replace(_TODAYS, 'x (')}."
+        cost = cost.removeprefix("at ").replace(_TODAYS, "x (")
+        sentence += f" On other chips: {means}, {cost}."
     return sentence
 
 

@@ -181,7 +181,8 @@ def verdict(points: Sequence[FrontierPoint]) -> list[str]:
     slow, fast = points[0], points[-1]
     if len(points) == 1:
         return [f"Cheapest and fastest: {_offer(slow)}."]
-    sentence = f"Cheapest: {_offer(slow)}; fastest: {_offer(fast)}."
+    fastest = _offer(fast).replace("/Mtok", "")
+    sentence = f"Cheapest: {_offer(slow)}; fastest: {fastest}."
     runs = runs_of(points)
     if len(runs) == 1 and len(runs[0].chips) == 1:
         return [sentence]
@@ -236,8 +237,8 @@ def _ranged_cost(point: FrontierPoint) -> Ranged:
 
 def name_of(run: _Run) -> str:
     """Name the chips of a group. Several chips are tied in price."""
-    chips = listed(first_few(run.chips, _MOST_RUNS), "or")
-    return chips if len(run.chips) == 1 else f"{chips} (uncertain which)"
+    chips = listed(first_few(run.chips, _MOST_RUNS))
+    return chips if len(run.chips) == 1 else f"one of {chips}"
 
 
 def _offer(point: FrontierPoint) -> str:

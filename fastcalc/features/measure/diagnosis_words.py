@@ -42,7 +42,7 @@ def verdict(diagnosis: Diagnosis) -> str:
             texts.append(
                 f"{surely}, {term_name(finding)} {finding.term.worse} by a factor of {slower}"
             )
-        return capital("; ".join(texts))
+        return capital("; in addition, ".join(texts))
     count = len(diagnosis.predictions)
     amount = f"measured times are {number(slowdown, 3)} times the predicted ones (median)"
     if diagnosis.verdict == "nothing":

@@ -403,7 +403,7 @@ def test_the_page_opens_with_the_same_sentence(fastcalc, tmp_path):
     assert escape(sentence) in words(page.read_text(encoding="utf-8"))
 
 
-LEVEL = " (uncertain which)"
+LEVEL = "one of "
 OFFER = (
     r"est: ([\w,]+) ([\w.-]+), ([\d.,]+\??) tok(?:ens)?/s(?: per user)? at "
     r"\$([\d,]*\d(?:\.\d+)?)"
@@ -427,7 +427,7 @@ def check_runs(text, rows):
             runs.append((row, {row["hardware"]: None}))
     for _, chips in runs:
         *most, last = chips
-        together = f"{', '.join(most)} or {last}{LEVEL}" if most else last
+        together = f"{LEVEL}{', '.join(most)} and {last}" if most else last
         assert together in text
 
 
@@ -456,7 +456,7 @@ def test_a_frontier_runs_from_the_cheapest_to_the_fastest(seed, fastcalc):
     check_runs(runs, rows)
     steps, _, last = runs.replace(LEVEL, "").replace(" tok/s", "").rpartition("; above that, ")
     steps = re.findall(r"(\S.*?) up to ([\d.,]*\d)", re.sub("(?<=\\d), ", " ", steps))
-    steps = [(re.split(", | or ", chips), edge) for chips, edge in steps]
+    steps = [(re.split(", | and ", chips), edge) for chips, edge in steps]
     edges = [float(speed.replace(",", "")) for _, speed in steps]
     for row in rows:
         speed = ends(row)[0]
@@ -465,7 +465,7 @@ def test_a_frontier_runs_from_the_cheapest_to_the_fastest(seed, fastcalc):
         fast_enough = [each for each in rows if ends(each)[0] >= speed]
         cheapest = min(fast_enough, key=lambda each: each["usd_per_mtok_output"])["hardware"]
         below = (chips for (chips, _), edge in zip(steps, edges, strict=True) if speed < edge)
-        assert cheapest in next(below, re.split(", | or ", last))
+        assert cheapest in next(below, re.split(", | and ", last))
 
 
 CLAUSE = (
@@ -689,14 +689,14 @@ TODAY = re.compile(
 FAST = re.compile(
     r"(?:(?:(?P<none>Nothing on [\w.-]+ reaches |On [\w.-]+, only quantization or another model reaches )|Cheapest on (?P<chip>[\w.-]+) for )?(?P<goal>[\d.,]+) tokens/s per user \((?P<speedup>[\d.,]+)x\)(?:"
     r"(?P<changed> requires quantization or another model, which changes the output)?"
-    r"(?:: (?P<technique>.+?), (?P<same>(?:at|without) .+?) and batch [\d,]+(?:\. On other chips: (?P<beside>.+?))?"
+    r"(?:: (?P<technique>.+?), (?P<same>(?:at|without) .+?), batch [\d,]+(?:\. On other chips: (?P<beside>.+?))?"
     r"|\. Other chips reach it: (?P<other>.+?))?)\. (?=(?:On-demand p|P)rice|Ownership|Today)"
     r"|Nothing in the catalogue reaches (?P<missed>[\d.,]+) tokens/s; a single user gets at "
     r"most (?P<most>[\d.,]+), with (?P<with>.*?)\. )"
 )
 WAY = re.compile(
-    r"(?P<way>.+?),? (?:at (?P<cost>[\d.,]+)x(?: today's cost)?(?: \((?:80% range )?"
-    r"(?P<low>[\d.,]+) to (?P<high>[\d.,]+)\))?|(?P<free>without a known price|at \$[\d.,?]+/Mtok))"
+    r"(?P<way>.+?),? (?:(?:at )?(?P<cost>[\d.,]+)x(?: today's cost)?(?: \((?:80% range )?"
+    r"(?P<low>[\d.,]+) to (?P<high>[\d.,]+)\))?|(?P<free>without a known price|(?:at )?\$[\d.,?]+/Mtok))"
 )
 LAW = re.compile(r"Factors of [a-zA-Z ]+: ([\d.,]+)x = (.*?)(?:; cost ([\d.,]+)x)?\. ")
 

@@ -200,7 +200,7 @@ def test_a_first_screen_has_the_cheapest_of_each_technique_that_reaches_the_spee
     parts = page(answer())
     assert parts[0] == (
         "Cheapest on made-up-chip for 25.0 tokens/s per user (2.50x): a smaller batch, at 1.20x "
-        "today's cost and batch 3,000. On other chips: second-chip, at 2.40x today's cost."
+        "today's cost, batch 3,000. On other chips: second-chip, 2.40x today's cost."
     )
     assert parts[1].startswith("Price per chip-hour: made-up-chip $3.60 (terms not stated), second")
     assert parts[3] == Remark(
@@ -220,7 +220,7 @@ def test_a_first_screen_has_the_cheapest_of_each_technique_that_reaches_the_spee
     [
         ([NEWER], "Nothing on made-up-chip reaches 25.0 tokens/s per user (2.50x). Other chips reach it: second-chip at 2.40x today's cost."),
         ([NEWER, OPTIONS[5]], "On made-up-chip, only quantization or another model reaches 25.0 tokens/s per user (2.50x). Other chips reach it: second-chip at 2.40x today's cost."),
-        ([MORE], "Cheapest on made-up-chip for 25.0 tokens/s per user (2.50x): more chips (dp2), at 1.20x today's cost and batch 6,000."),
+        ([MORE], "Cheapest on made-up-chip for 25.0 tokens/s per user (2.50x): more chips (dp2), at 1.20x today's cost, batch 6,000."),
     ],
 )  # fmt: skip
 def test_a_headline_names_today_s_chips_first(options, sentence):

@@ -578,7 +578,7 @@ def test_the_first_sentence_names_a_row_of_its_table_that_keeps_the_answers(fast
         begun = headline_of(text)
         ways = re.findall(
             r"(?:(tokens/s per user \(\S+\))|On other chips|reach it): ([\w.+ -]+?)(?: \(([^()]*)\))?,? "
-            r"at ([0-9.,]+)x(?: today's cost)? \((?:80% range )?([0-9.,]+) to ([0-9.,]+)\)",
+            r"(?:at )?([0-9.,]+)x(?: today's cost)? \((?:80% range )?([0-9.,]+) to ([0-9.,]+)\)",
             begun,
         )
         assert ways, begun

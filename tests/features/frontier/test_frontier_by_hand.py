@@ -43,7 +43,7 @@ def told(monkeypatch):
         (["a", "b"], "Cheapest: {0}, 1; fastest: b, 2. Cheapest by speed: a up to 2.00 tok/s; above that, b."),
         (
             ["a1", "a2", "a1", "b", "b", "c"],
-            "Cheapest: {0}, 1; fastest: c, 6. Cheapest by speed: a1 or a2 (uncertain which) up to 4.00 tok/s, b up to "
+            "Cheapest: {0}, 1; fastest: c, 6. Cheapest by speed: one of a1 and a2 up to 4.00 tok/s, b up to "
             "6.00; above that, c.",
         ),
         (
@@ -56,7 +56,7 @@ def told(monkeypatch):
         ),
         (
             ["a1", "a2", "a3", "a4", "a5", "a6", "b"],
-            "Cheapest: {0}, 1; fastest: b, 7. Cheapest by speed: a1, a2, a3, a4 or 2 more (uncertain which) up to 7.00 tok/s; above that, b.",
+            "Cheapest: {0}, 1; fastest: b, 7. Cheapest by speed: one of a1, a2, a3, a4 and 2 more up to 7.00 tok/s; above that, b.",
         ),
     ],
 )  # fmt: skip

@@ -111,7 +111,7 @@ def test_what_does_not_show_is_not_tested():
 def test_a_fault_is_on_the_way_to_the_engine_that_has_it():
     """The values of `terms` are those of the engines' files, which fits move a little."""
     towards = {part.name: part.towards for part in HOST.parts if part.towards}
-    for name, engine in {"per launch": "eager", "per kernel": "young"}.items():
+    for name, engine in {"per kernel launch": "eager", "per kernel": "young"}.items():
         parameters = ENTRIES.engine(engine).parameters
         values = {key: getattr(parameters, key).si for key, _ in towards[name]}
         assert values == pytest.approx(dict(towards[name]), rel=0.15)
@@ -250,7 +250,7 @@ def test_the_library_and_the_command_line_say_the_same(tmp_path, capsys, monkeyp
     assert document["records"] == [dict(row) for row in table]
     assert document["verdict"] == "differs"
     assert len(document["points"]) == 6
-    assert "host time per launch" in document["sentence"]
+    assert "host time per kernel launch" in document["sentence"]
     eager, usual = (
         ENTRIES.engine(name).parameters.decode_layer_floor.si for name in ("eager", "vllm")
     )

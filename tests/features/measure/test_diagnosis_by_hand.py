@@ -54,7 +54,7 @@ EXPECTED_PARTS = [
     (HOST, "per step", {}, {"decode_layer_floor": 1.0}, 150.0),
     (HOST, "per prompt", {}, {"prefill_layer_floor": 1.0}, 150.0),
     (HOST, "per sequence", {}, {"sequence_overhead": 1.0, "stage_overhead": 1.0}, 150.0),
-    (HOST, "per launch", {}, {}, 150.0),
+    (HOST, "per kernel launch", {}, {}, 150.0),
     (HOST, "per kernel", {}, {}, 150.0),
     # A chip at a quarter of its bandwidth, an eighth of its products; low clocks slow products,
     # and reads by the power of 0.4.
@@ -72,7 +72,7 @@ def test_each_part_scales_its_own_parameters():
     """The costs of eager mode and of an early release: engines/eager.yaml, engines/young.yaml."""
     towards = {part.name: dict(part.towards) for _, part in PARTS if part.towards}
     assert towards == {
-        "per launch": {
+        "per kernel launch": {
             "decode_layer_floor": 150e-6, "collective_latency": 40e-6, "sequence_overhead": 150e-6
         },
         "per kernel": {

@@ -98,7 +98,7 @@ EAGER = "eager mode instead of CUDA graphs (enforce_eager)"
 # Launches without graphs cost about as much as in engines/eager.yaml, and kernels of an early
 # release about as much as in engines/young.yaml.
 LAUNCHES = Part(
-    "per launch",
+    "per kernel launch",
     towards=(
         ("decode_layer_floor", 150e-6),
         ("collective_latency", 40e-6),
