@@ -113,8 +113,8 @@ def learned(
     basis = (
         f"{len(fitted_rows):,} measurements from {len(np.unique(sources))} sources, each predicted "
         f"by a fit without its publisher. {np.count_nonzero(is_blind):,} of them, from "
-        f"{blind_sources} sources, were not used to select the model and have weight "
-        f"{_BLIND_COUNTS:g}"
+        f"{blind_sources} sources, were not used to select the model and count "
+        f"{_BLIND_COUNTS:g} times"
     )
     return RangeWidths.model_validate(
         {

@@ -1,5 +1,6 @@
 """Print judged claims: as a table, as records, or one claim in full."""
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -309,10 +310,11 @@ class ExplainedClaim(ClaimsAnswer):
         for detail in tested.finding.parts:
             yield "detail", f"{detail.label}: {amount([detail.value], detail.unit)}"
         yield "formula", tested.formula
-        yield "numbers", tested.worked
+        yield "numbers", _in_groups(tested.worked)
         for name, premise in check.inputs.items():
             origin = self._origin(premise, tested.origins.get(name, ())) or " (from the article)"
-            yield "input", f"{in_words(name)} = {tested.input_texts[name]}{_range(premise)}{origin}"
+            stated = _in_groups(f"{tested.input_texts[name]}{_range(premise)}")
+            yield "input", f"{in_words(name)} = {stated}{origin}"
 
     def _origin(self, premise: Input, origins: Sequence[str] = ()) -> str:
         reported = list(origins)
@@ -399,6 +401,16 @@ def _numbers_of(tested: Tested | None) -> Record:
     value, expected = (series[0] if len(series) == 1 else series for series in numbers)
     unit, formula = tested.unit, tested.formula
     return {"value": value, "expected": expected, "unit": unit, "formula": formula}
+
+
+def _in_groups(text: str) -> str:
+    """Write the billions of a text in words, and separate the thousands of long integers."""
+
+    def readable(digits: re.Match[str]) -> str:
+        value = int(digits[0])
+        return f"{value / 1e9:,.10g} billion" if value % 10**9 == 0 else f"{value:,}"
+
+    return re.sub(r"(?<![\d.])\d{5,}(?![\d.])", readable, text)
 
 
 def _range(premise: Input) -> str:

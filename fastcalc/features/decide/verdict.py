@@ -59,10 +59,9 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
     if not _is_taken_as_right(decision, offered) or sentence.startswith("No option"):
         return sentence
     first = decision.winner
-    rest = "the others'" if len(offered) > 2 else "the other's"
     turns = [
-        f" {flip.winner} ranks first if {first.name}'s accuracy is below {percent(flip.value)} and "
-        f"{rest} is 100%."
+        f" {flip.winner} ranks first if {first.name}'s accuracy is below {percent(flip.value)} "
+        f"while {'its own' if len(offered) == 2 else 'that of every other option'} is 100%."
         for flip in flips
         if first is not None
         and flip.parameter == f"{first.name}.accuracy"

@@ -26,7 +26,7 @@ from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option
 
 _KEY = "key: each row: cheapest option with its technique, or number of techniques"
-_STAR = "; *: cheaper, but may lower quality (other model or fewer bits)"
+_STAR = "; *: may lower quality (other model or fewer bits)"
 _OF_OTHER_MODELS = f"{TRICKS['smaller-model']}: the largest smaller one, by active parameters"
 _OF_DRAFTS = (
     "speculation assumes the tokens per step published for DeepSeek-R1 with its own "

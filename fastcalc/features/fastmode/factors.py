@@ -79,7 +79,7 @@ def parts(factors: Sequence[Factor], width: int) -> list[Part]:
     """Return the product of the factors, a table of them, and the evidence for each."""
     sources = dict.fromkeys(f"{factor.evidence}: {factor.source}" for factor in factors)
     return [
-        Title("the cheapest", product(factors)),
+        Title("Factors of the cheapest option", product(factors)),
         record_tables.table(_TABLE, factor_records(factors), width, {"change": 0}),
         "",
         Notes([*sources]),

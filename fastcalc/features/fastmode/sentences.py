@@ -138,16 +138,19 @@ def tried(solution: SpeedupOptions) -> str:
 
 def law_of_batches(solution: SpeedupOptions) -> str:
     """Relate cost multiple, speed-up and batch ratio, with numbers if a smaller batch works."""
-    law = "on the same hardware, cost multiple x speed-up = batch ratio for output tokens"
+    law = (
+        "a smaller batch on the same hardware costs today's batch / (its batch x its speed-up) "
+        "times as much per output token"
+    )
     smaller = next(choice for choice in solution.options if choice.trick == "smaller-batch")
     if smaller.outcome is None:
-        return f"{law}. In this case, no batch is fast enough at any cost"
+        return f"{law}. Here, no batch is fast enough"
     today, row = rows(solution, [smaller])
     speedup, batches = row["speedup"], row["batch_ratio"]
     cost = row["cost_multiple"] or batches / speedup
     reported = (
-        f"{law}: {number(cost)} x {number(speedup)} = {number(batches)} = {today['batch']:,} / "
-        f"{row['batch']:,}, at the same utilization"
+        f"{law}: {today['batch']:,} / ({row['batch']:,} x {number(speedup)}) = {number(cost)}, "
+        "at the same utilization"
     )
     total = row["cost_multiple_total"]
     if total is not None:

@@ -10,7 +10,7 @@ from fastcalc.features.fit.answer import FitAnswer, follow_up_of
 from fastcalc.features.fit.quantized import quantized_note
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.solve import Solution
-from fastcalc.features.fit.starts import start_note, why_or_stop
+from fastcalc.features.fit.starts import length_notes, start_note, why_or_stop
 from fastcalc.features.fit.verdict import MOST_LISTED
 from fastcalc.grid.column import Column, TableColumn
 from fastcalc.grid.columns import pick
@@ -61,7 +61,7 @@ _KEYS = {
     "context": "fits: most tokens of prompt and output together, for each of these users",
     "users": "fits: most concurrent users, each with that many tokens",
 }
-_KEY = "; tight: the most that fit if the engine needs little memory beside the KV cache"
+_KEY = "; tight: most that fit with the smallest memory reserve"
 _KEY_OF_LAYOUT = "; layout: the one with the largest capacity"
 
 
@@ -114,6 +114,8 @@ class SolvedAnswer(FitAnswer):
         lines = [*limits, *starts]
         yield from (Note(line, weight=int(len(lines) <= _SHORT)) for line in lines)
         yield from map(Note, dict.fromkeys(map(quantized_note, self.quantized)))
+        if self.solutions[0].unknown == "users":
+            yield from map(Note, length_notes([solution.location for solution in self.solutions]))
         for solution in self.solutions:
             if solution.needs_length and solution.limited_by != "model":
                 chips, length = named_chips(solution.location), solution.certain
@@ -190,7 +192,7 @@ def _sentence(solutions: Sequence[Solution]) -> str:
             if unknown == "users" and edge > 1:
                 subject, is_plural = f"Up to {edge:,} users of {model} with {tokens}", True
             verb = "fit" if is_plural else "fits"
-            condition = "the engine needs little memory beside the KV cache"
+            condition = "the engine reserves less memory than its maximum"
             if all(solution.location.is_share_uncertain for solution in tight):
                 condition = "the system leaves enough memory free"
             return f"{subject} {verb} on {chips} only if {condition}."

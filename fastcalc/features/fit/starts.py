@@ -79,6 +79,11 @@ def start_note(location: Location) -> str | None:
             f"{chip}: caches of {name} are expected to hold {pool.tokens:,} tokens, in "
             f"{size(available)} of a chip{hint * (pool.concurrency < 1.0)}"
         )
+    if pool.concurrency < 1.0:  # it stops before it prints the tokens
+        return (
+            f"{chip}: with the expected memory reserve, {name} has {available / GIB:.2f} GiB of "
+            f"KV cache, which holds {pool.tokens:,} tokens"
+        )
     return (
         f"{chip}: with the expected memory reserve, {name} should print at start-up "
         f"'Available KV cache memory: {available / GIB:.2f} GiB', "
@@ -140,6 +145,6 @@ def expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         (largest, where), *others = batches
         fits = listed([f"{largest} sequences {where}", *map(" ".join, others)])
         yield (
-            f"the largest batch includes a margin, since {listed([*engines])} may reserve more "
-            f"memory than expected. Without the margin, {fits}"
+            f"the largest batch is a cautious figure, since {listed([*engines])} may reserve more "
+            f"memory than expected. With the expected reserve, {fits}"
         )

@@ -64,7 +64,7 @@ def _name_of_best(rented: Sequence[ReplicaPool], service: Service) -> str:
     usd = sum_if_known(pool.plan.usd_per_month for pool in rented)
     best = "Best plan" if service.objective == "usd" and usd is None else _BEST[service.objective]
     if service.is_fleet:
-        best = "Plan with most requests"
+        best = "Plan with most requests/s"
     return best + f" in {rented[0].plan.scenario.work.short_format}" * (len(rented) == 1)
 
 

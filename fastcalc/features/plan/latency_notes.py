@@ -104,8 +104,11 @@ def queue_notes(chosen: Plan, service: Service, name: str, is_only: bool) -> Ite
         yield Note(in_words(load, name), 0 if is_bound_of_plan else Weight.QUEUE)
 
 
-def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
-    """Yield a TPOT limit that is met at the expected speed but not over the whole range."""
+def slow_end(chosen: Plan, service: Service, name: str) -> Iterator[str]:
+    """Yield a TPOT limit that is met at the expected speed but not over the whole range.
+
+    name : The name of the chips.
+    """
     _, slow = tpot_range(chosen) or (0.0, 0.0)
     if slow <= service.tpot:
         return
@@ -114,7 +117,7 @@ def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
         met = f"a user gets {speed:g} tokens/s, below {wanted_speed:g}"
     else:
         met = f"TPOT is {rounded_up(slow * 1e3):g} ms, above {service.tpot * 1e3:g} ms"
-    yield f"{chosen.scenario.hardware.id}: at the slow end of the 80% range, {met}"
+    yield f"{name}: at the slow end of the 80% range, {met}"
 
 
 def busy(chosen: Plan, service: Service) -> Iterator[str]:

@@ -88,7 +88,8 @@ def notes_of(planned: "PlanAnswer", rows: Sequence["PlanRow"]) -> Iterator[Note]
         for allocation in fleet.allocations:
             yield from notes_of_allocation(planned, allocation, rows)
     for index, (allocation, pool) in enumerate(planned.pools, 1):
-        name = pool.plan.scenario.hardware.id if planned.is_of_one_class else f"pool {index}"
+        name = _chips(planned, allocation, pool.plan)
+        name = name if planned.is_of_one_class else f"pool {index}"
         is_only = planned.is_of_one_class
         yield from queue_notes(pool.plan, pool.decision.service, name, is_only=is_only)
         weight = Weight.IDLE if is_only else Weight.OWNED  # the chips of the table then add up
@@ -98,6 +99,14 @@ def notes_of(planned: "PlanAnswer", rows: Sequence["PlanRow"]) -> Iterator[Note]
     for warning in each_warning(row.plan.replica for row in rows):
         yield Note(warning, Weight.WARNING if warning in warnings else 0)
     yield from weighted(0, uncertain_prices(row.plan for row in rows))
+
+
+def _chips(planned: "PlanAnswer", allocation: Allocation, plan: Plan) -> str:
+    """Name the chips of a plan, and whether they are owned if there are both kinds."""
+    chip, chips = plan.scenario.hardware.id, planned.fleet.allocations
+    if len({part.is_owned for part in chips}) < 2:
+        return chip
+    return f"owned {chip}" if allocation.is_owned else f"rented {chip}"
 
 
 def notes_of_allocation(
@@ -111,7 +120,8 @@ def notes_of_allocation(
         yield Note(text, Weight.OVER_LIMITS)
         return
     service = decision.service
-    yield from weighted(Weight.SLOW_END, slow_end(chosen, service))
+    name = _chips(planned, allocation, chosen)
+    yield from weighted(Weight.SLOW_END, slow_end(chosen, service, name))
     yield from weighted(Weight.BUSY, busy(chosen, service))
     if allocation.is_owned:
         yield from weighted(Weight.OWNED, _more_in_fewer_bits(allocation))

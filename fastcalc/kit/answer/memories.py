@@ -134,7 +134,9 @@ def kept_note(location: Location) -> str:
     tiers = [tier for tier in machine.tiers if tier.is_near]
     reported = size(sum(float(tier.capacity * machine.reported(tier)) for tier in tiers))
     fraction = float(np.asarray(machine.software.memory_fraction))
-    fills = f"{scenario.hardware.id}: {engine.id} uses {stated_percent(fraction)} of {reported}"
+    layout = str(placement.layout)
+    chip = scenario.hardware.id + f" ({layout})" * bool(layout)
+    fills = f"{chip}: {engine.id} uses {stated_percent(fraction)} of {reported}"
     tables = on_host(machine, placement.work)
     kept = f" N-gram tables ({size(tables)}) stay on the host." if tables else ""
     return f"{fills}{_kept(location)}.{kept} {_kernels(location)}"

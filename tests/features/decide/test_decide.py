@@ -805,7 +805,7 @@ def test_unlike_models_of_no_accuracy_win_only_if_equally_right(fastcalc, decide
     text = words(fastcalc().out)
     assert text.startswith("At equal accuracy spark is fastest")
     assert (
-        "opus-fast ranks first if spark's accuracy is below 17.0% and the others' is 100%" in text
+        "opus-fast ranks first if spark's accuracy is below 17.0% while that of every other option is 100%" in text
     )
     steps = words(fastcalc("--steps", "10", "--tokens", "800", "--tool-seconds", "10").out)
     # 100 + 8 s over p^10 is 100 + 47.06 s at p = (108 / 147.06)^(1/10).

@@ -153,7 +153,7 @@ def test_cached_input_without_a_price_of_its_own(changes, is_named):
     "flips,end",
     [
         ([], ""),
-        ([("fast.accuracy", 0.7, "slow", False)], " slow ranks first if fast's accuracy is below 70.0% and the other's is 100%."),
+        ([("fast.accuracy", 0.7, "slow", False)], " slow ranks first if fast's accuracy is below 70.0% while its own is 100%."),
         ([("fast.accuracy", 0.7, "slow", True)], ""),
         ([("slow.accuracy", 0.7, "slow", False)], ""),
         ([("fast.accuracy", 0.99999, "slow", False)], ""),

@@ -362,7 +362,7 @@ def test_the_table_shows_a_few_and_all_if_asked(fastcalc):
     assert "--all shows them" not in words(every)
     assert every.count("newer hardware") > few.count("newer hardware")
     for promised in (
-        "cost multiple x speed-up = batch ratio",
+        "today's batch / (its batch x its speed-up) times as much",
         "low end of the 80% range",
         "next:",
     ):

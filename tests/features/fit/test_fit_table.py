@@ -173,13 +173,13 @@ ASKED = "with 200 tokens"
         ),
         (
             [solved("users", 0, "memory", edge=1)],
-            f"One user of made-up-model {ASKED} fits on one a only if the engine needs "
-            "little memory beside the KV cache.",
+            f"One user of made-up-model {ASKED} fits on one a only if the engine "
+            "reserves less memory than its maximum.",
         ),
         (
             [solved("users", 0, "memory"), solved("users", 0, "memory", edge=3, chip="b")],
             f"Up to 3 users of made-up-model {ASKED} fit on one b only if the "
-            "engine needs little memory beside the KV cache.",
+            "engine reserves less memory than its maximum.",
         ),
         (
             [solved("context", 0, "memory"), solved("context", 0, "memory", chip="b")],
@@ -187,8 +187,8 @@ ASKED = "with 200 tokens"
         ),
         (
             [solved("context", 0, "memory", edge=9)],
-            "4 users of made-up-model fit on one a only if the engine needs "
-            "little memory beside the KV cache.",
+            "4 users of made-up-model fit on one a only if the engine "
+            "reserves less memory than its maximum.",
         ),
         (
             [solved("users", 400, "memory"), solved("users", 800, "memory", kv="fp8")],

@@ -61,7 +61,7 @@ def test_the_key_names_the_layout_where_it_is_open(unknown, ranks, start, is_ope
     key = SolvedAnswer.key(answered(*(solution(unknown=unknown, ranks=named) for named in ranks)))
     assert key.startswith(start)
     assert key.endswith("layout: the one with the largest capacity") == is_open
-    assert "; tight: the most that fit if the engine needs little memory beside the KV cache" in key
+    assert "; tight: most that fit with the smallest memory reserve" in key
 
 
 @every(
@@ -92,6 +92,7 @@ def test_few_notes_stand_on_the_first_screen(count, weight, monkeypatch):
     lines = iter(f"start {number}" for number in range(count))
     monkeypatch.setattr(solved, "start_note", lambda _: next(lines))
     monkeypatch.setattr(solved, "kept_note", lambda _: "kept")
+    monkeypatch.setattr(solved, "length_notes", lambda _: [])
     monkeypatch.setattr(solved, "why_or_stop", lambda _: "no room")
     notes = [*SolvedAnswer.notes(answered(*(solution(1, 1) for _ in range(count))))]
     assert [note.weight for note in notes] == [weight] * count + [0] * count
@@ -129,11 +130,11 @@ def longest(*facts, batch=1):
         ([on(name, count) for name, count in zip("abcdefg", (5, 3, 9, 4, 6, 7, 8), strict=True)],
          "m with 5,000 tokens per user: from 3 concurrent users on b to 9 on c."),
         ([on("a", 0), on("b", 0), on("a", 0)], "One user of m with 5,000 tokens does not fit on a or b."),
-        ([on("a", 0), on("b", 0, 2)], "Up to 2 users of m with 5,000 tokens fit on b only if the engine needs little memory beside the KV cache."),
+        ([on("a", 0), on("b", 0, 2)], "Up to 2 users of m with 5,000 tokens fit on b only if the engine reserves less memory than its maximum."),
         (longest(("a", 9000)), "Longest context for 1 user of m: 9,000 tokens on a."),
         (longest(("a", 9000, 0)) + longest(("b", 8000), batch=8), "Longest context for 1 and 8 users of m: 9,000 tokens on a and 8,000 on b."),
         (longest(("a", 0), batch=8), "8 users of m do not fit on a."), (longest(("a", 0)), "1 user of m does not fit on a."),
-        (longest(("a", 0, 5), batch=8), "8 users of m fit on a only if the engine needs little memory beside the KV cache."),
+        (longest(("a", 0, 5), batch=8), "8 users of m fit on a only if the engine reserves less memory than its maximum."),
     ],
 )  # fmt: skip
 def test_the_sentence_of_a_model(solutions, sentence, monkeypatch):

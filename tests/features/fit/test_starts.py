@@ -862,7 +862,7 @@ def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
     said = " ".join(run(*words, capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert "The largest batch is 5." in said
     assert (
-        "The largest batch includes a margin, since vllm-0.7 may reserve more memory than expected. Without the margin, 11 sequences fit on one h100-sxm."
+        "The largest batch is a cautious figure, since vllm-0.7 may reserve more memory than expected. With the expected reserve, 11 sequences fit on one h100-sxm."
         in said
     )
     tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)

@@ -100,7 +100,7 @@ LITTLE = replace(SERVICE, power=3.5 * site_power(OWN.hardware))
         # Without a rate, and where not all of it is served.
         (
             answer(part(pool()), service=replace(SERVICE, is_fleet=True, budget=9e9)),
-            "Plan with most requests in bf16: 2 made-up-chip, $5,256 per month, sustain "
+            "Plan with most requests/s in bf16: 2 made-up-chip, $5,256 per month, sustain "
             "2.00 requests/s, 2,000 output "
             "tokens/s",
         ),
@@ -546,8 +546,8 @@ def test_notes_of_a_fleet_in_their_order(monkeypatch):
         "TPOT includes prefill of other requests between two tokens; TTFT and TPOT are p99": 0,
         "Disaggregated prefill: ": 0,
         "Quantization may reduce quality; --weights and --kv set the formats.": 0,
-        f"made-up-chip: {waits}": 0,
-        f"second-chip: {waits}": 0,
+        f"Owned made-up-chip: {waits}": 0,
+        f"Rented second-chip: {waits}": 0,
         "Second-best chip: unpriced-chip, 9.90 times the cost: 2 chips.": Weight.NEXT_CHIP,
         "Best of 0 deployments: ": 0,
         "The heads of made-up-model are not published": Weight.WARNING,

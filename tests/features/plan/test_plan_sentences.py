@@ -326,7 +326,7 @@ def test_replicas_without_a_queue_that_are_above_90_percent(
 def test_a_limit_that_the_slow_end_of_the_range_misses(monkeypatch, slow, is_speed, met):
     monkeypatch.setattr(latency_notes, "tpot_range", lambda _: slow and (0.01, slow))
     service = replace(SERVICE, tpot=0.025, is_speed=is_speed)
-    said = told(latency_notes.slow_end(plan(), service))
+    said = told(latency_notes.slow_end(plan(), service, "made-up-chip"))
     assert said == (met and f"made-up-chip: at the slow end of the 80% range, {met}")
 
 

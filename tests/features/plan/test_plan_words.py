@@ -336,7 +336,7 @@ def test_a_slow_end_within_the_limit_is_not_reported(found):
     best = found.plans[0]
     _, slow = tpot_range(best)
     for limit, count in ((slow * 1.01, 0), (slow * 0.99, 1)):
-        texts = [*latency_notes.slow_end(best, replace(SERVICE, tpot=limit))]
+        texts = [*latency_notes.slow_end(best, replace(SERVICE, tpot=limit), "h")]
         assert len(texts) == count
 
 
