@@ -300,6 +300,10 @@ def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:
     longer = [candidate for candidate in distinct if lowered and candidate.startswith(lowered)]
     inside = [name for name in distinct if f"-{lowered}-" in f"{name}-" and name not in longer]
     longer.sort(key=lambda name: (name[len(lowered)] not in "-.", len(name)))  # whole words first
+    letters = map(re.escape, re.sub(r"[-.]", "", lowered))
+    unseparated = re.compile(f"{'[-.]?'.join(letters)}(?=[-.])")  # llama3 for llama-3-8b
+    alike = (name for name in distinct if unseparated.match(name) and name not in longer)
+    longer += sorted(alike, key=len)
     near = [*sorted(shorter, key=len, reverse=True), *longer]
     near += sorted(inside, key=len)
     near += get_close_matches(lowered, set(distinct) - set(near), n=maximum, cutoff=_ALIKE)

@@ -129,6 +129,8 @@ def test_engines_are_found_as_people_write_them(typed, meant):
         ("deepseek v4", "models", "deepseek-v4-pro, deepseek-v4-flash"),
         ("mistral 7b", "models", "mistral-7b-v0.1, mistral-7b-v0.3"),
         ("llama 70b", "models", "llama-3.1-70b"),
+        ("llama3", "models", "llama-3-8b, llama-3-70b or llama-3.1-8b"),  # not llama-33b
+        ("gemma3", "models", "gemma-3-4b, gemma-3-12b or gemma-3-27b"),
         ("command r", "models", "command-r-plus"),  # another model, of 35 billion parameters
         ("V100", "hardware", "v100-sxm-16gb, v100-sxm-32gb"),
         ("MI300", "hardware", "mi300x"),
