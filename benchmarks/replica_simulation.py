@@ -27,7 +27,7 @@ class PassTimes:
     """Times of passes by sequences in flight and prompt tokens of each kind.
 
     lanes : attention replicas, whose passes are as long as the longest [1]
-    sequences : of one lane [1]
+    sequences : of one lane, less than one where only some micro-batches have any [1]
     decode : time of a pass without prompts, at those [s]
     tokens : prompt tokens of a pass, of each kind (kinds, tokens) [1]
     added : what they add: on one lane alone, and on all (2, sequences, kinds, tokens) [s]
@@ -49,7 +49,8 @@ class PassTimes:
         lanes = int(layout.dp)
         group = lanes * int(layout.pp)
         most = max(int(passes.batch[-1]) / group, 1.0)
-        sequences = np.unique(np.geomspace(1.0, most, _SEQUENCES))
+        few = np.arange(1.0, int(layout.pp)) / int(layout.pp)
+        sequences = np.unique([*few, *np.geomspace(1.0, most, _SEQUENCES)])
         stated = {part.name: getattr(load.mix, part.name) for part in fields(load.mix)}
         batches = np.minimum(sequences * group, passes.batch[-1])  # fewer than micro-batches
         each = Schedule(passes.placement, _EachPrompt(**stated), batches[:, np.newaxis])
@@ -68,7 +69,7 @@ class PassTimes:
         """Return the time of a pass that decodes so many sequences on its fullest lane. [s]"""
         return float(np.interp(count, self.sequences, self.decode))
 
-    def seconds(self, count: int, taken: Sequence[tuple[int, int]], lanes: float) -> float:
+    def seconds(self, count: float, taken: Sequence[tuple[int, int]], lanes: float) -> float:
         """Return the time of a pass with prompt tokens of kinds, as (kind, tokens), on some lanes.
 
         lanes : the prompt tokens of all lanes over those of the fullest [1]
@@ -193,7 +194,8 @@ def simulate(
                 other.now = other.now if other.was_busy else max(other.now, at)
                 other.was_busy = other.is_busy
             continue
-        for request in group.run(arrivals.next):
+        busy = sum(each.is_busy for each in groups) / len(groups)
+        for request in group.run(arrivals.next, busy):
             done.append((request.kind, request.arrival, request.first, group.now))
             arrivals.answered(group.now)
         group.was_busy = group.is_busy
@@ -213,11 +215,16 @@ class _Group:
         """Whether any of its lanes has a request."""
         return any(lane.is_busy for lane in self.lanes)
 
-    def run(self, arrival: float) -> list[_Request]:
-        """Run a pass, or several where nothing happens before an arrival; return what is done."""
+    def run(self, arrival: float, busy: float) -> list[_Request]:
+        """Run a pass, or several where nothing happens before an arrival; return what is done.
+
+        busy : the part of the micro-batches that have requests, without which a pass of a single
+            sequence is not as long as all of the slowest stages [1]
+        """
         lanes, times = self.lanes, self.times
         taken = [lane.take_in(times.chunk) for lane in lanes]
-        count = max(len(lane.decoding) for lane in lanes)
+        count = max(float(len(lane.decoding)) for lane in lanes)
+        count = busy if count <= 1.0 else count
         longest = max(taken, key=lambda tokens: sum(size for _, size in tokens))
         if longest:
             total = sum(size for tokens in taken for _, size in tokens)

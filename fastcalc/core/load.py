@@ -196,11 +196,25 @@ class RandomLoad:
         """The arrival rate per second of expected step time, per second."""
         return self.rate * self.slowness
 
+    @property
+    def _lanes(self) -> int:
+        """The number of attention replicas and pipeline micro-batches that share the requests."""
+        return int(self.passes.placement.layout.dp * np.max(self.passes.lanes))
+
     @cached_property
     def _lane_rate(self) -> float:
         """The arrival rate at one attention replica or pipeline micro-batch, per second."""
-        lanes = self.passes.placement.layout.dp * self.passes.lanes
-        return self._arrivals / float(lanes)
+        return self._arrivals / self._lanes
+
+    @cached_property
+    def _met(self) -> float:
+        """The requests in the emptiest lane, which a request joins, relative to the mean lane.
+
+        A request that finds fewer requests than lanes shares its lane with none.
+        """
+        found = np.arange(float(len(self._found)))
+        evenly = float(self._found @ found) / self._lanes
+        return float(self._found @ (found // self._lanes)) / evenly if evenly else 1.0
 
     @property
     def _replicas(self) -> int:
@@ -400,13 +414,13 @@ class RandomLoad:
             busy = 1.0 - seldom ** (self._replicas - 1)
             added = float(np.ravel(passes.seconds(PROMPTS))[0])
         return PrefillQueue(
-            rate=self._lane_rate * others,
+            rate=self._lane_rate * others * self._met,
             share=requests.share,
             tokens=requests.computed,
             chunk=float(self.passes.machine.software.prompt_chunk),
             step=self._begun.step,
             pass_seconds=passes.prefill_seconds,
-            occupied=1.0 - float(self._found[0]),
+            occupied=float(self._found[self._lanes if self._replicas == 1 else 1 :].sum()),
             group_busy=busy,
             group_seconds=added,
         )

@@ -285,6 +285,27 @@ def test_attention_replicas_and_stages_take_requests_of_their_own():
     assert found.mix.is_random
 
 
+@pytest.mark.parametrize(
+    ("lanes", "found", "met"),
+    [
+        (1, [0.5, 0.25, 0.25], 1.0),
+        # The mean lane has 0.375 of 0.75 requests; one is shared only if both lanes have one.
+        (2, [0.5, 0.25, 0.25], 0.25 / 0.375),
+        (3, [0.5, 0.25, 0.25], 0.0),
+        # Of five requests in three lanes, the emptiest has one, and the mean lane 5 / 3.
+        (3, [0.0, 0.0, 0.0, 0.0, 0.0, 1.0], 1.0 / (5.0 / 3.0)),
+        (3, [1.0, 0.0], 1.0),
+    ],
+)
+def test_a_request_joins_the_emptiest_lane(lanes, found, met):
+    layout = Layout(pp=lanes) if lanes > 1 else Layout()
+    placement = replace(made_up.random_load([EVEN], 4, IDLE).passes.placement, layout=layout)
+    classes = [RequestClass("a", 1.0, Lengths.fixed(1000.0, 200.0))]
+    made = RandomLoad.of(placement, classes, speculation=Speculation(), slots=12, rate=1e-3)
+    made.__dict__["_found"] = np.array(found)
+    assert made._met == pytest.approx(met)
+
+
 def test_each_prompt_is_counted_at_its_own_context():
     """1,000 tokens of which half is found: 500 are computed, at 750 on average, in parts of 250."""
     classes = [
