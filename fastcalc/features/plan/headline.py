@@ -34,8 +34,8 @@ def headline(planned: "PlanAnswer") -> Title:
     fleet, remarks = planned.fleet, _remarks(planned)
     rented = [pool for allocation, pool in planned.pools if not allocation.is_owned]
     chips = dict.fromkeys(pool.plan.scenario.hardware.id for pool in rented)
-    bill = bill_of(rented, next(iter(chips))) if len(chips) == 1 else bill_of(rented)
-    bill += f" ({' + '.join(chips)})" * (len(chips) > 1)
+    names = " + ".join(chips)
+    bill = bill_of(rented, names if len(chips) == 1 else f"chips ({names})") if rented else ""
     if not fleet.owned:
         is_sized = fleet.serves_all and not fleet.service.is_fleet
         answer = bill if is_sized else f"{bill}, sustain {_load(planned)}"
