@@ -86,9 +86,9 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
         amount = f"{seconds(leading)} per successful run"
         sentence, comparison = f"{first.name} is fastest, at {amount}", "as long"
     else:
-        with_user = " with the user's time" * (decision.objective == "total")
+        with_user = ", the user's time included" * (decision.objective == "total")
         sentence, comparison = (
-            f"{first.name} is cheapest{with_user}, at ${dollars(leading)} per successful run",
+            f"{first.name} is cheapest, at ${dollars(leading)} per successful run{with_user}",
             "as much",
         )
     if len(decision.level) > 1:
@@ -162,7 +162,7 @@ def _amounts(
     months = [float(outlook.month) for outlook in outlooks]
     if objective == "cost" != decision.objective and math.isclose(min(months), max(months)):
         return [f"${dollars(float(outlook.month_usd))}" for outlook in outlooks], "/month"
-    unit = " per successful run" + " with the user's time" * (objective == "total")
+    unit = " per successful run" + ", the user's time included" * (objective == "total")
     return [f"${dollars(value)}" for value in values], unit
 
 

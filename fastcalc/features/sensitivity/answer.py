@@ -107,7 +107,7 @@ class MovedBatch:
         above = [f"{row.name} {row.text(row.enough)}" for row in spare]
         faster = [row.name for row in spare if row.change("ttft") < 0.0]
         shorter = f". More {listed(faster, 'or')} would still shorten TTFT" if faster else ""
-        unused = f"beyond {listed(above, 'or')}, decode speeds up by at most 1%"
+        unused = f"beyond these values, decode speeds up by at most 1%: {listed(above)}"
         return f"{unused}{shorter}" if above else ""
 
     def _designed(self) -> Iterator[MovedNumber]:

@@ -92,7 +92,7 @@ def lives(outcome: Outcome) -> Iterator[str]:
         sentences = []
         for item_index, tier in enumerate(by_tier.tiers):
             contents = [
-                f"{whole_percent(fraction)} of {NAMES[kind]}"
+                f"{whole_percent(fraction)} of {NAMES[kind].partition(' (')[0]}"
                 for kind in KINDS
                 for fraction in [_at(by_tier.shares[kind][item_index], index)]
                 if tier is not fastest

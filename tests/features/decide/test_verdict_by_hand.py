@@ -65,7 +65,7 @@ FAST, SLOW = row("fast", 10.0), row("slow", 25.0)
         ([FAST, SLOW, row("slower", 100.0)], {}, "fast is fastest, at 10.0 s per successful run; slow takes 2.50 times as long, slower 10.0 times."),
         ([FAST], {}, "fast is fastest, at 10.0 s per successful run."),
         ([row("a", 0.5), row("b", 1.0)], {"objective": "cost"}, "a is cheapest, at $0.50 per successful run; b costs 2.00 times as much."),
-        ([row("a", 0.5), row("b", 1.0)], {"objective": "total"}, "a is cheapest with the user's time, at $0.50 per successful run; b costs 2.00 times as much."),
+        ([row("a", 0.5), row("b", 1.0)], {"objective": "total"}, "a is cheapest, at $0.50 per successful run, the user's time included; b costs 2.00 times as much."),
         # What never succeeds, or what is compared with nothing, has no ratio.
         ([FAST, row("never", inf)], {}, "fast is fastest, at 10.0 s per successful run; never cannot be compared."),
         ([row("a", 0.0), row("b", 1.0)], {"objective": "cost"}, "a is cheapest, at $0 per successful run; b cannot be compared."),

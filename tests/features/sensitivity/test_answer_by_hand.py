@@ -110,7 +110,7 @@ def test_what_has_no_effect_is_listed_and_what_an_engine_s_number_means(effects)
     assert len(listed) == len({*listed}) == len(effects.records) - len(LINES)
     assert "memory.M.capacity" not in idle
     assert "Price per chip-hour: made-up-chip $3.60 (terms not stated)." in notes
-    assert any(note.startswith("Beyond M bandwidth ") for note in notes)
+    assert any(note.startswith("Beyond these values, decode speeds up by at most 1%: M bandwidth ") for note in notes)
     assert any("(parameters.decode_layer_floor): Latency floor of a layer in decode" in note for note in notes)  # fmt: skip
     # What nothing uses is not explained.
     assert not any("(parameters.prompt_chunk)" in note for note in notes)
@@ -205,7 +205,7 @@ def test_the_chart_has_the_effects_of_less_and_more_of_each_number(effects, reac
     assert [note for note in several.notes if note not in chart.notes] == [
         "the chart shows the first batch"
     ]
-    assert any("eyond M bandwidth" in note for note in chart.notes)
+    assert any("at most 1%: M bandwidth" in note for note in chart.notes)
     assert chart.finding.startswith("At batch 1,000 one made-up-chip gives each user 50.0 tokens/s")
 
 

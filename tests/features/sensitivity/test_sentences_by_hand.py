@@ -58,7 +58,7 @@ def test_three_parameters_of_a_chip_that_saturate_nearest_are_named():
     ]
     rows += [row("e", enough=1.0), row("f", enough=1.0, is_spare=True, file="engine")]
     assert batch(*rows).saturated() == (
-        "beyond b 2 u, c 3 u or d 4 u, decode speeds up by at most 1%. More c or d "
+        "beyond these values, decode speeds up by at most 1%: b 2 u, c 3 u and d 4 u. More c or d "
         "would still shorten TTFT"
     )
     assert batch(row("a")).saturated() == ""
