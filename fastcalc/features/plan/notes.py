@@ -88,9 +88,8 @@ def notes_of(planned: "PlanAnswer", rows: Sequence["PlanRow"]) -> Iterator[Note]
         for allocation in fleet.allocations:
             yield from notes_of_allocation(planned, allocation, rows)
     for index, (allocation, pool) in enumerate(planned.pools, 1):
-        name = _chips(planned, allocation, pool.plan)
-        name = name if planned.is_of_one_class else f"pool {index}"
         is_only = planned.is_of_one_class
+        name = _chips(planned, allocation, pool.plan) if is_only else f"pool {index}"
         yield from queue_notes(pool.plan, pool.decision.service, name, is_only=is_only)
         weight = Weight.IDLE if is_only else Weight.OWNED  # the chips of the table then add up
         yield from weighted(weight, () if allocation.is_owned else idle(pool.plan))
@@ -120,8 +119,8 @@ def notes_of_allocation(
         yield Note(text, Weight.OVER_LIMITS)
         return
     service = decision.service
-    name = _chips(planned, allocation, chosen)
-    yield from weighted(Weight.SLOW_END, slow_end(chosen, service, name))
+    slow = slow_end(chosen, service, _chips(planned, allocation, chosen))
+    yield from weighted(Weight.SLOW_END, slow)
     yield from weighted(Weight.BUSY, busy(chosen, service))
     if allocation.is_owned:
         yield from weighted(Weight.OWNED, _more_in_fewer_bits(allocation))
@@ -141,9 +140,7 @@ def notes_of_allocation(
     shown = [row.plan for row in rows if row.is_shown and not row.is_owned]
     yield from decision_notes(decision, listed_plans, shown, is_sure=planned.is_sure)
     if planned.request.think is not None and len(shown) > 1:
-        sized = f"All plans are sized for {number(planned.service.rate or 0.0)} requests/s"
-        text = f"{sized}. With a faster plan, the same users would send more requests"
-        yield Note(text, Weight.QUEUE)
+        yield Note(_for_faster_plans(planned.service.rate or 0.0), Weight.QUEUE)
     verdict, whose = planned.verdict, "rented chips: " * bool(planned.fleet.owned)
     if whose and (chance := chance_of_limits(verdict).removeprefix("; ")):
         yield Note(f"{whose}{chance}", Weight.ODDS)
@@ -154,6 +151,12 @@ def notes_of_allocation(
         *single_chip_notes(decision, verdict.grids),
     ):
         yield replace(note, text=f"{whose}{note.written}") if whose else note
+
+
+def _for_faster_plans(rate: float) -> str:
+    """Say that users who think send more requests to a faster plan."""
+    sized = f"All plans are sized for {number(rate)} requests/s"
+    return f"{sized}. With a faster plan, the same users would send more requests"
 
 
 def _chance_of_owned(chosen: Plan, service: Service) -> Iterator[str]:
