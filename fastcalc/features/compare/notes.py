@@ -3,16 +3,20 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fastcalc.core.chip.machine_class import SRAM_CLASSES, class_of
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.outcome import Outcome, each_warning
 from fastcalc.core.speed_range import range_note
+from fastcalc.core.start import start_location
 from fastcalc.kit.answer.memories import kept_note, lives, raised_limit
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.kit.answer.outcome_lines import no_place
 from fastcalc.kit.answer.parts import Note
 from fastcalc.kit.answer.point_records import drafters, models_of
+from fastcalc.kit.answer.quantized import fitting_quantization, quantized_note
 from fastcalc.mentions import option
 from fastcalc.written import first_few, listed, many
 
@@ -36,6 +40,7 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
     for reason, chips in chips_of.items():
         yield Note(f"{listed(first_few(chips, _NAMED))}: {reason}" if chips else reason)
     yield from (Note(limit) for limit in map(raised_limit, outcomes) if limit is not None)
+    yield from map(Note, _quantized(outcomes))
     yield from map(Note, _drafts(outcomes))
     published = [*_services(outcomes)]
     alone, others = (published, []) if len(published) == 1 else ([], published)
@@ -49,6 +54,24 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
 
 _NAMED = 3
 """Maximum number of chips per engine that a note names. Above it, the note gives the count."""
+
+
+def _quantized(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield the quantized weights that would fit on chips that hold no batch, if these are few."""
+    by_chip = dict[str, list[Outcome]]()
+    for outcome in outcomes:
+        by_chip.setdefault(outcome.scenario.hardware.id, []).append(outcome)
+    unfit = [
+        of_chip
+        for of_chip in by_chip.values()
+        if not any(np.any(outcome.estimate.fits) for outcome in of_chip)
+    ]
+    if len(unfit) > _NAMED:
+        return
+    for first, *_ in unfit:
+        quantized = fitting_quantization(start_location(first))
+        if quantized is not None:
+            yield quantized_note(quantized)
 
 
 def _engines(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -12,7 +12,6 @@ from fastcalc.core.start import StartLocation
 from fastcalc.features import request_of
 from fastcalc.features.fit import contents
 from fastcalc.features.fit.gpu_layers import MostOnCard
-from fastcalc.features.fit.quantized import quantized_note
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.request import FitMemory
 from fastcalc.features.fit.starts import (
@@ -31,6 +30,7 @@ from fastcalc.kit.answer.memories import KEY, kept_note
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.parts import Note, Part
 from fastcalc.kit.answer.point_records import Record
+from fastcalc.kit.answer.quantized import quantized_note
 from fastcalc.kit.request.fields import phrases
 from fastcalc.kit.request.loading import DEFAULT_MODELS
 from fastcalc.mentions import flag, option

@@ -10,11 +10,11 @@ from fastcalc.core.start import start_location
 from fastcalc.errors import InputError
 from fastcalc.features.fit.answer import FitAnswer
 from fastcalc.features.fit.gpu_layers import most_on_card
-from fastcalc.features.fit.quantized import fitting_quantization
 from fastcalc.features.fit.request import FitMemory
 from fastcalc.features.fit.solve import Unknown, solve_for
 from fastcalc.features.fit.solved import SolvedAnswer
 from fastcalc.formulas.sequences import grouped
+from fastcalc.kit.answer.quantized import fitting_quantization
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.loading import catalogue, format_pairs

@@ -7,7 +7,6 @@ from math import inf
 from operator import attrgetter
 
 from fastcalc.features.fit.answer import FitAnswer, follow_up_of
-from fastcalc.features.fit.quantized import quantized_note
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.solve import Solution
 from fastcalc.features.fit.starts import length_notes, start_note, why_or_stop
@@ -19,6 +18,7 @@ from fastcalc.kit.answer.answer import Charts, Screen
 from fastcalc.kit.answer.memories import kept_note
 from fastcalc.kit.answer.parts import Note, Part
 from fastcalc.kit.answer.point_records import Record, named_chips
+from fastcalc.kit.answer.quantized import quantized_note
 from fastcalc.kit.answer.why_so_many import engine_limit
 from fastcalc.mentions import option
 from fastcalc.written import listed

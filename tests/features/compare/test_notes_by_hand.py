@@ -157,3 +157,21 @@ def test_where_loading_a_prompt_beats_computing_it(monkeypatch):
 def test_the_key_explains_each_word_of_a_cell(cell, words):
     meanings = answer._meanings([[{"limiter": cell}]])
     assert [meaning.partition(":")[0] for meaning in meanings] == words
+
+
+@every(
+    "asked,note",
+    [
+        # 673 GB of fp8 do not fit in 8 x 70.8 GB, and about half of that in 4 bits does.
+        (("deepseek-r1", "--on", "8xh100"), "- h100-sxm: quantized weights of 352 GB fit on 8 chips: --weights awq-int4-g128"),
+        # Nothing is proposed where a batch fits, or where four kinds of chips are too small.
+        (("llama-3.1-8b", "--on", "h100-sxm"), None),
+        (("llama-3.1-70b", "--on", "t4,rtx-2080,rtx-3070,rtx-3080-10gb", "--chips", "1"), None),
+    ],
+)  # fmt: skip
+def test_quantized_weights_that_would_fit_are_named(asked, note, capsys, monkeypatch):
+    ran = run_once(
+        "compare", *asked, "--batch", "1", "--notes", capsys=capsys, monkeypatch=monkeypatch
+    )
+    said = " ".join(ran.out.split())
+    assert note in said if note else "quantized weights" not in said

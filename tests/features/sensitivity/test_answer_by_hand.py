@@ -110,7 +110,10 @@ def test_what_has_no_effect_is_listed_and_what_an_engine_s_number_means(effects)
     assert len(listed) == len({*listed}) == len(effects.records) - len(LINES)
     assert "memory.M.capacity" not in idle
     assert "Price per chip-hour: made-up-chip $3.60 (terms not stated)." in notes
-    assert any(note.startswith("Beyond these values, decode speeds up by at most 1%: M bandwidth ") for note in notes)
+    assert any(
+        note.startswith("Beyond these values, decode speeds up by at most 1%: M bandwidth ")
+        for note in notes
+    )
     assert any("(parameters.decode_layer_floor): Latency floor of a layer in decode" in note for note in notes)  # fmt: skip
     # What nothing uses is not explained.
     assert not any("(parameters.prompt_chunk)" in note for note in notes)

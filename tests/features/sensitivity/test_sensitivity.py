@@ -213,7 +213,9 @@ def test_it_says_beyond_which_bandwidth_nothing_is_bought(chip):
     ]
     assert speeds[0] < speeds[1] < 0.99 * speeds[4] < speeds[2]
     assert speeds[3] == speeds[4]
-    assert "Beyond these values, decode speeds up by at most 1%: SRAM bandwidth " in words(str(table))
+    assert "Beyond these values, decode speeds up by at most 1%: SRAM bandwidth " in words(
+        str(table)
+    )
 
 
 @pytest.mark.thorough
