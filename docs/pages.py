@@ -112,10 +112,10 @@ publication, such as an article or a benchmark site.
 - In cross-validation, we leave out one publisher at a time, fit to the others, and predict what was
 left out.
 - In the six blind tests, we predicted each measurement before using it for anything else.
-The best of [these tests](docs/evidence.md#scores-of-unseen-sources) had a median error of 1.19x and
-88% in range, the worst one 1.39x and 65%, and the latest one 1.19x and 76%.
+[Their](docs/evidence.md#scores-of-unseen-sources) median errors are 1.19x to 1.39x, and 65% to 88%
+are in range. The latest one has 1.19x and 76%.
 - The {aside:,} measurements in the first row were never used to fit speeds. However, {late} of
-them were used to fit the widths of the ranges, so the {aside_share:.0f}% is optimistic. Another
+them were used to fit the widths of the ranges, so expect less than {aside_share:.0f}%. Another
 {dropped} measurements of these sources are
 [excluded](docs/evidence.md#when-a-measurement-is-excluded). Some of them were excluded only after a
 blind test, which therefore includes them.

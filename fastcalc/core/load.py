@@ -207,7 +207,7 @@ class RandomLoad:
         return self._arrivals / self._lanes
 
     @cached_property
-    def _met(self) -> float:
+    def _emptiest(self) -> float:
         """The requests in the emptiest lane, which a request joins, relative to the mean lane.
 
         A request that finds fewer requests than lanes shares its lane with none.
@@ -414,7 +414,7 @@ class RandomLoad:
             busy = 1.0 - seldom ** (self._replicas - 1)
             added = float(np.ravel(passes.seconds(PROMPTS))[0])
         return PrefillQueue(
-            rate=self._lane_rate * others * self._met,
+            rate=self._lane_rate * others * self._emptiest,
             share=requests.share,
             tokens=requests.computed,
             chunk=float(self.passes.machine.software.prompt_chunk),

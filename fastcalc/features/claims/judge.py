@@ -23,7 +23,7 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
 MEANING: dict[Verdict, str] = {
-    "supported": "true in every plausible case, or in one if the claim says 'may'",
+    "supported": "true in every plausible case",
     "conditional": "true only under assumptions that the claim leaves out",
     "misleading": "the premise is right, but the conclusion does not follow",
     "refuted": "false in every plausible case",

@@ -11,7 +11,8 @@ from fastcalc.catalogue.reader import Document, Path_, read
 from fastcalc.catalogue.schema.claims import Check, Claim, Claims, Input
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
-from fastcalc.features.claims.answer import ClaimsAnswer, ExplainedClaim
+from fastcalc.features.claims.answer import ClaimsAnswer
+from fastcalc.features.claims.explained import ExplainedClaim
 from fastcalc.features.claims.judge import MEANING, judge
 from fastcalc.features.claims.registry import TESTS
 from fastcalc.features.claims.request import JudgeClaims

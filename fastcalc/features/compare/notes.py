@@ -3,20 +3,16 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fastcalc.core.chip.machine_class import SRAM_CLASSES, class_of
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.outcome import Outcome, each_warning
 from fastcalc.core.speed_range import range_note
-from fastcalc.core.start import start_location
 from fastcalc.kit.answer.memories import kept_note, lives, raised_limit
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.kit.answer.outcome_lines import no_place
 from fastcalc.kit.answer.parts import Note
 from fastcalc.kit.answer.point_records import drafters, models_of
-from fastcalc.kit.answer.quantized import fitting_quantization, quantized_note
 from fastcalc.mentions import option
 from fastcalc.written import first_few, listed, many
 
@@ -58,20 +54,20 @@ _NAMED = 3
 
 def _quantized(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield the quantized weights that would fit on chips that hold no batch, if these are few."""
-    by_chip = dict[str, list[Outcome]]()
+    unfit, fitting = dict[tuple[str, str], Outcome](), set[tuple[str, str]]()
     for outcome in outcomes:
-        by_chip.setdefault(outcome.scenario.hardware.id, []).append(outcome)
-    unfit = [
-        of_chip
-        for of_chip in by_chip.values()
-        if not any(np.any(outcome.estimate.fits) for outcome in of_chip)
-    ]
-    if len(unfit) > _NAMED:
+        pair = outcome.scenario.model.id, outcome.scenario.hardware.id
+        unfit.setdefault(pair, outcome)
+        fitting |= {pair} if outcome.fits else set()
+    unfit = {pair: outcome for pair, outcome in unfit.items() if pair not in fitting}
+    if not 0 < len(unfit) <= _NAMED:
         return
-    for first, *_ in unfit:
-        quantized = fitting_quantization(start_location(first))
-        if quantized is not None:
-            yield quantized_note(quantized)
+    # Imported late, since only chips that are too small need it.
+    from fastcalc.core.start import start_location
+    from fastcalc.kit.answer.quantized import fitting_quantization, quantized_note
+
+    located = (fitting_quantization(start_location(outcome)) for outcome in unfit.values())
+    yield from map(quantized_note, filter(None, located))
 
 
 def _engines(outcomes: Sequence[Outcome]) -> Iterator[str]:

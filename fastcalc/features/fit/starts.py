@@ -7,7 +7,7 @@ from fastcalc.core.placement.cache_size import cache_size
 from fastcalc.core.start import StartLocation, shorter
 from fastcalc.core.start_checks import GIB
 from fastcalc.kit.answer.numbers_as_text import size
-from fastcalc.kit.answer.point_records import named_chips
+from fastcalc.kit.answer.point_records import chip_in_layout, named_chips
 from fastcalc.kit.answer.why_so_many import why
 from fastcalc.mentions import option
 from fastcalc.written import listed
@@ -70,8 +70,7 @@ def start_note(location: Location) -> str | None:
     if engine.program not in _WITH_POOL or pool is None or not pool.tokens:
         return None
     available = float(placement.available)
-    layout = str(placement.layout)
-    chip = location.scenario.hardware.id + f" ({layout})" * bool(layout)
+    chip = chip_in_layout(location)
     name = f"each of {replicas} replicas of {engine.id}" if replicas > 1 else engine.id
     if engine.program != "vllm":
         hint = f"; longer requests are refused at any {option('max_model_len')}"

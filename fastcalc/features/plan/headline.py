@@ -27,6 +27,7 @@ _BEST = {
     "watts": "Plan with least power",
     "chips": "Plan with fewest chips",
 }
+"""What rented chips are best at, by objective."""
 
 
 def headline(planned: "PlanAnswer") -> Title:
@@ -35,7 +36,7 @@ def headline(planned: "PlanAnswer") -> Title:
     rented = [pool for allocation, pool in planned.pools if not allocation.is_owned]
     chips = dict.fromkeys(pool.plan.scenario.hardware.id for pool in rented)
     names = " + ".join(chips)
-    bill = bill_of(rented, names if len(chips) == 1 else f"chips ({names})") if rented else ""
+    bill = bill_of(rented, names if len(chips) == 1 else f"chips ({names})")
     if not fleet.owned:
         is_sized = fleet.serves_all and not fleet.service.is_fleet
         answer = bill if is_sized else f"{bill}, sustain {_load(planned)}"

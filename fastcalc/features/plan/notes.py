@@ -102,8 +102,8 @@ def notes_of(planned: "PlanAnswer", rows: Sequence["PlanRow"]) -> Iterator[Note]
 
 def _chips(planned: "PlanAnswer", allocation: Allocation, plan: Plan) -> str:
     """Name the chips of a plan, and whether they are owned if there are both kinds."""
-    chip, chips = plan.scenario.hardware.id, planned.fleet.allocations
-    if len({part.is_owned for part in chips}) < 2:
+    chip = plan.scenario.hardware.id
+    if len({part.is_owned for part in planned.fleet.allocations}) == 1:
         return chip
     return f"owned {chip}" if allocation.is_owned else f"rented {chip}"
 

@@ -36,9 +36,9 @@ def _prefill(record: Record) -> str:
     if record["prefill_replicas"] is None:
         return "shared"
     chip, ranks = record["prefill_hardware"], _cut(record, "prefill_")
-    shape = " ".join(word for word in (ranks, chip) if word and word != cut(Layout()))
-    if not shape:
-        shape = "1 chip"
+    single_chip = cut(Layout())
+    words_of_shape = [word for word in (ranks, chip) if word and word != single_chip]
+    shape = " ".join(words_of_shape or [single_chip])
     return f"{record['prefill_replicas']:,.0f} x {shape}"
 
 

@@ -126,7 +126,7 @@ def cut(layout: Any) -> str:
 def chips_and_price(plan: Plan, service: Service, chip: str | None = None) -> str:
     """Describe the chips and price of a plan.
 
-    chip : The chip type to count, instead of "chips".
+    chip : What to count, such as a chip type, instead of "chips".
     """
     is_unsure = "chips_total" in undetermined(plan, service)
     count, _, chips = many(plan.values["chips"], "chip").partition(" ")
@@ -151,7 +151,7 @@ def chips_and_price(plan: Plan, service: Service, chip: str | None = None) -> st
 def bill_of(pools: Sequence[ReplicaPool], chip: str | None = None) -> str:
     """Describe the chips and price of the pools.
 
-    chip : The chip type to count, instead of "chips".
+    chip : What to count, such as a chip type, instead of "chips".
     """
     if len(pools) == 1 and len(pools[0].classes) == 1:
         return chips_and_price(pools[0].plan, pools[0].decision.service, chip)

@@ -15,6 +15,7 @@ from fastcalc.core.placement.split import asked_split
 from fastcalc.formulas.types import Array
 from fastcalc.grid.evaluated_points import host_use
 from fastcalc.kit.answer.numbers_as_text import WORDS, size, stated_percent, whole_percent
+from fastcalc.kit.answer.point_records import chip_in_layout
 from fastcalc.mentions import option
 from fastcalc.written import listed
 
@@ -134,8 +135,7 @@ def kept_note(location: Location) -> str:
     tiers = [tier for tier in machine.tiers if tier.is_near]
     reported = size(sum(float(tier.capacity * machine.reported(tier)) for tier in tiers))
     fraction = float(np.asarray(machine.software.memory_fraction))
-    layout = str(placement.layout)
-    chip = scenario.hardware.id + f" ({layout})" * bool(layout)
+    chip = chip_in_layout(location)
     fills = f"{chip}: {engine.id} uses {stated_percent(fraction)} of {reported}"
     tables = on_host(machine, placement.work)
     kept = f" N-gram tables ({size(tables)}) stay on the host." if tables else ""

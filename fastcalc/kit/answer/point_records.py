@@ -215,6 +215,12 @@ def named_chips(location: Location) -> str:
     return counted(location.placement.layout.chips, location.scenario.hardware.id)
 
 
+def chip_in_layout(location: Location) -> str:
+    """Format the chip type of a deployment, and its layout if it has several chips."""
+    layout = str(location.placement.layout)
+    return location.scenario.hardware.id + f" ({layout})" * bool(layout)
+
+
 def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
     """Return the distinct models of the outcomes."""
     models = (outcome.scenario.model for outcome in outcomes)

@@ -303,7 +303,7 @@ def test_a_request_joins_the_emptiest_lane(lanes, found, met):
     classes = [RequestClass("a", 1.0, Lengths.fixed(1000.0, 200.0))]
     made = RandomLoad.of(placement, classes, speculation=Speculation(), slots=12, rate=1e-3)
     made.__dict__["_found"] = np.array(found)
-    assert made._met == pytest.approx(met)
+    assert made._emptiest == pytest.approx(met)
 
 
 def test_each_prompt_is_counted_at_its_own_context():

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from fastcalc.features.claims import answer, break_evens
+from fastcalc.features.claims import answer, break_evens, explained
 from fastcalc.mentions import as_flags
-from tests.helpers import every
+from tests.helpers import every, run_once, words
 
 
 def a_test(values=(2.0,), unit="s", *, ranges=(), premises=(), comparison="equals", **expected):
@@ -117,7 +117,7 @@ def test_numbers_of_a_record_are_alone_or_listed():
     ],
 )
 def test_what_else_was_tried(others, ends, texts, said):
-    assert answer._range(SimpleNamespace(others=others, ends=ends, range_texts=texts)) == said
+    assert explained._range(SimpleNamespace(others=others, ends=ends, range_texts=texts)) == said
 
 
 def test_a_line_has_its_criterion_without_a_long_unit_twice():
@@ -234,3 +234,11 @@ def varied(met, **inputs):
 )  # fmt: skip
 def test_cases_that_support_a_claim_and_that_refute_it(found, sentences):
     assert [*break_evens._cases(found)] == sentences
+
+
+@every("wide,is_named", [((), False), (("--wide",), True)])
+def test_the_key_names_exceptions_that_are_shown(wide, is_named, capsys, monkeypatch):
+    """Claims 64 and 72 say 'may', and are not on the first screen."""
+    key = words(run_once("claims", *wide, capsys=capsys, monkeypatch=monkeypatch).out)
+    assert ("64 and 72: supported although" in key) == is_named
+    assert "supported: true in every plausible case;" in key
