@@ -20,7 +20,7 @@ from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.kit.answer.record_tables import words
 from fastcalc.mentions import command, flag, option
 from fastcalc.quoting import shell_line
-from fastcalc.written import listed, many
+from fastcalc.written import many
 
 _WORDS = {"equals": "", "at-least": "at least ", "at-most": "at most ", "between": ""}
 
@@ -32,6 +32,8 @@ _FEW = 2
 
 _LONG_UNIT = len("TB/s")
 """Longest unit that a table line repeats."""
+
+_MARKS = {"*": "true only in some cases, which is enough because the claim says 'may'"}
 
 _MOST_CLAIMS = 12
 """Maximum number of claims on the first screen, where each takes two or three lines."""
@@ -81,6 +83,7 @@ class ClaimsAnswer(Answer):
     request: JudgeClaims
     judged: Sequence[Judged]
     book: Claims
+    marks = _MARKS
 
     def body(self, screen: Screen) -> Iterator[Part]:
         """Yield the number of claims per verdict, then each claim with its verdict and numbers."""
@@ -99,7 +102,8 @@ class ClaimsAnswer(Answer):
             for one in group:  # the computed numbers are on the lines below each claim
                 claim = _conditional_claim(one) if screen.wide else one.claim.claim
                 lines = computed_lines(one, is_brief=not screen.wide)
-                rows += [[one.claim.id, one.verdict, claim], *(["", "", line] for line in lines)]
+                verdict = one.verdict + " *" * one.is_only_possible
+                rows += [[one.claim.id, verdict, claim], *(["", "", line] for line in lines)]
             columns = [("id",), ("verdict",), ("claim, and what decides it",)]
             yield TextTable(columns, rows, left=(0, 1, 2), key_figures=(1,))
         yield ""
@@ -138,10 +142,6 @@ class ClaimsAnswer(Answer):
         """Return the key to the verdicts."""
         verdicts = {judged.verdict for judged in self.judged}
         meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
-        listed_claims = self.judged if self.request.wide else self._first_claims()
-        if possible := [judged.claim.id for judged in listed_claims if judged.is_only_possible]:
-            enough = "supported although true only in some cases, because the claim says 'may'"
-            meanings.append(f"{listed(possible)}: {enough}")
         return f"key: {'; '.join(meanings)}"
 
     def next_command(self) -> str:
